@@ -185,7 +185,7 @@ def test_the_rule_says_why_something_is_left_out() -> None:
     found = rule.choose(
         {"git": learnings},
         rule.StandingRules(per_category=2),
-        known={"learn_3": "given to tester for this task"},
+        excluded={"learn_3": "given to tester for this task"},
         impact=impact,
         is_proven=lambda _: False,
     )

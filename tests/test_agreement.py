@@ -60,12 +60,12 @@ def test_the_database_and_our_code_agree_on_trust_categories_and_exclusions(
     candidates = index.read_candidates(connection, ids)
     for which in filters:
         in_sql = {learning.id for learning in learnings.page(connection, which, limit=1_000)}
-        assert in_sql == {candidate.id for candidate in candidates if which.takes(candidate)}, which
+        assert in_sql == {candidate.id for candidate in candidates if which.accepts(candidate)}, which
 
 
 def test_a_brief_takes_on_trial_what_the_database_doubts(connection: Database, stored: list[Learning]) -> None:
     hits = [Hit(learning=learning, score=1.0, relevance=1.0) for learning in stored]
-    choices = choose(hits, Rules(min_confidence=GATE), known={}, impact=impact)
+    choices = choose(hits, Rules(min_confidence=GATE), excluded={}, impact=impact)
     doubted = learnings.page(connection, Filter(status=None, doubted_below=GATE), limit=1_000)
     assert {choice.hit.learning.id for choice in choices if choice.on_trial} == {learning.id for learning in doubted}
 
@@ -108,7 +108,7 @@ def _show(candidates: list[Learning], tasks: list[str], since: int, cared_for: f
 
 
 def _choose_standing(groups: dict[str, list[Learning]], rules: StandingRules) -> list[str]:
-    considered = choose_standing(groups, rules, known={}, impact=impact, is_proven=is_proven)
+    considered = choose_standing(groups, rules, excluded={}, impact=impact, is_proven=is_proven)
     return [entry.learning.id for entry in considered if not entry.left_out]
 
 

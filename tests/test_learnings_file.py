@@ -51,7 +51,7 @@ def learning(number: int, text: str, **fields: object) -> Learning:
 
 
 def rendering(*learnings: Learning, id: str = "r_1", **options: object) -> Rendering:
-    given: dict[str, object] = {"today": "2026-02-19", "tasks": 15, "max_tokens": 2000, **options}
+    given: dict[str, object] = {"today": "2026-02-19", "task_count": 15, "max_tokens": 2000, **options}
     return render(learnings, id=id, **given)  # type: ignore[arg-type]
 
 
@@ -229,7 +229,7 @@ def test_conflict_markers_are_seen_but_not_in_code() -> None:
     assert not parse(f"```\n{conflict}```\n").conflict
     assert not parse("Title\n=======\n- a").conflict
     assert merged(conflict, None) == Edits(
-        remarks=("the file holds the markers of a merge conflict: nothing was read from it",)
+        remarks=("the file contains merge conflict markers, so nothing was read from it",)
     )
 
 
@@ -313,8 +313,8 @@ def test_what_is_written_reads_back_within_the_bound(
     assert (read.rendering, read.bullets, read.loose) == ("r_1", file.bullets, file.loose)
     assert not read.conflict or parse(people).conflict
     assert {bullet.id for bullet in file.bullets} | set(file.left_out) == {one.id for one in learnings}
-    assert file.crowded == (estimate_tokens(file.text) > max_tokens)
-    assert not (file.crowded and file.bullets)
+    assert file.over_limit == (estimate_tokens(file.text) > max_tokens)
+    assert not (file.over_limit and file.bullets)
     for bullet in file.bullets:
         (shown,) = [one for one in learnings if one.id == bullet.id]
         assert bullet.text in (line_of(shown), "See and <!-- learnt: r_other -->")
@@ -339,7 +339,7 @@ def test_what_comes_last_is_left_out_when_not_all_fits() -> None:
 def test_people_s_own_text_is_never_cut_and_the_lack_of_room_is_said() -> None:
     file = rendering(learning(1, "a"), max_tokens=200, loose=[LooseText(text="word " * 500)])
     assert "word " * 500 in file.text
-    assert (file.crowded, file.bullets, file.left_out) == (True, (), ("learn_1",))
+    assert (file.over_limit, file.bullets, file.left_out) == (True, (), ("learn_1",))
 
 
 def chosen(*learnings: Learning, tasks: Sequence[str] = (), since_ms: int = 1000) -> list[str]:
@@ -665,7 +665,7 @@ class Team(RuleBasedStateMachine):
         self.renderings[made.id] = made
         self.known |= {(bullet.id, bullet.text) for bullet in made.bullets}
         self.files[file] = made.text
-        assert made.crowded or estimate_tokens(made.text) <= max_tokens
+        assert made.over_limit or estimate_tokens(made.text) <= max_tokens
         assert parse(made.text).rendering == made.id
         assert {bullet.id for bullet in made.bullets} | set(made.left_out) == {one.id for one in shown}
         assert all(self.store[bullet.id].status == "active" for bullet in made.bullets)

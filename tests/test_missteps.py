@@ -116,7 +116,7 @@ def test_what_comes_late_does_not_bring_back_what_no_longer_holds(memory: Memory
 
     found = missteps.find(memory.context.store.database, "a")
     assert found is not None
-    assert (found.is_known, found.worked, found.failures) == (False, "", 2)
+    assert (found.has_replacement, found.worked, found.failures) == (False, "", 2)
 
 
 def test_what_failed_a_season_ago_is_not_told(warned: Shop) -> None:

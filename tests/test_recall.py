@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from learnt import Memory, WrongRequest
-from learnt.recall.find import MOST_POSTINGS, query_words, words_to_look_up
+from learnt.recall.find import MAX_POSTINGS, query_words, words_to_look_up
 from learnt.store import index, learnings
 from learnt.text.triggers import Situation, SituationMatcher, anchor_of
 from learnt.text.words import indexed_words, mark, stem, words
@@ -122,7 +122,7 @@ def test_search_is_filtered(memory: Memory) -> None:
 def test_a_filter_finds_the_oldest_of_many_learnings_with_a_common_word(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("learnt.recall.find.MOST_POSTINGS", 20)  # what is common from here on, in a small store
+    monkeypatch.setattr("learnt.recall.find.MAX_POSTINGS", 20)  # what is common from here on, in a small store
     wanted = memory.add("The first okapi", domain="x")
     memory.add_all([{"title": f"Okapi number {number}"} for number in range(300)])
     assert [hit.learning.id for hit in memory.search("okapi", domain="x")] == [wanted.id]
@@ -249,7 +249,7 @@ def test_a_pattern_is_tried_once_however_many_learnings_have_it(memory: Memory) 
         tried.append(pattern)
         return True
 
-    found = index.with_triggers(memory.context.store.database, {"files": {".py"}}, holds, index.Filter())
+    found = index.find_by_triggers(memory.context.store.database, {"files": {".py"}}, holds, index.Filter())
     assert (tried, len(found)) == (["src/**/*.py"], 30)
 
 
@@ -309,7 +309,7 @@ def test_learnings_of_before_the_index_are_found_after_the_migration(memory: Mem
 
 
 def test_rare_words_are_looked_up_first_and_common_ones_only_while_there_is_room() -> None:
-    frequencies = {"rare": 2, "some": 900, "common": MOST_POSTINGS, "more": MOST_POSTINGS + 1}
+    frequencies = {"rare": 2, "some": 900, "common": MAX_POSTINGS, "more": MAX_POSTINGS + 1}
     assert words_to_look_up(("common", "rare", "unknown", "some"), frequencies) == ["rare", "some"]
     assert words_to_look_up(("more",), frequencies) == ["more"], "better one common word than none"
 

@@ -13,7 +13,7 @@ from learnt.doors.cli.stats import draw_bars
 from learnt.store import calls, regenerations
 from learnt.store.calls import ModelCall
 from learnt.store.regenerations import Regeneration
-from learnt.weigh.statistics import gone, month_of, week_of, weeks
+from learnt.weigh.statistics import find_gone, month_of, week_of, weeks
 from tests.conftest import Clock, Done
 
 Command = Callable[..., Done]
@@ -200,16 +200,16 @@ class TestRules:
     def test_an_error_is_not_gone_because_nobody_works(self) -> None:
         signs = [("task_1", "no such table", 10), ("task_2", "no such table", 20)]
         late = 20 + 31 * DAY_MS
-        assert gone(signs, [], now_ms=late) == []
-        assert gone(signs, [30] * 4, now_ms=late) == []
-        assert [one.times for one in gone(signs, [30] * 5, now_ms=late)] == [2]
-        assert gone(signs, [30] * 5, now_ms=late - 2 * DAY_MS) == []
+        assert find_gone(signs, [], now_ms=late) == []
+        assert find_gone(signs, [30] * 4, now_ms=late) == []
+        assert [one.times for one in find_gone(signs, [30] * 5, now_ms=late)] == [2]
+        assert find_gone(signs, [30] * 5, now_ms=late - 2 * DAY_MS) == []
 
     def test_an_error_of_one_task_or_of_an_agents_end_is_none(self) -> None:
         signs = [("task_1", "it broke", 1), ("task_1", "it broke", 2)]
         for said in ("the agent was killed", "the attempt ended as failed, without a report"):
             signs += [("task_1", said, 1), ("task_2", said, 2)]
-        assert gone(signs, [3] * 20, now_ms=4) == []
+        assert find_gone(signs, [3] * 20, now_ms=4) == []
 
     def test_bars_are_as_high_as_their_share_of_the_largest(self) -> None:
         assert draw_bars([0, 1, 2, None, 8]) == "▁▂▃·█"

@@ -579,7 +579,7 @@ def test_a_log_without_its_index_is_a_clear_error_and_stays_as_it_is(tmp_path: P
     [
         ("opencode.db", "#ses_2", "no conversation `ses_2`"),
         ("opencode.db", "", "not a transcript"),
-        ("other.db", "#ses_1", "cannot be read as a database of opencode"),
+        ("other.db", "#ses_1", "cannot be read as an opencode database"),
         ("nothing.db", "#ses_1", "no file"),
     ],
 )

@@ -1,12 +1,12 @@
-"""Which categories of learnings an agent sees, and which few learnings a brief contains.
+"""Decide which categories of learnings an agent sees, and which few learnings a brief contains.
 
-A learning counts as `general` if it has no category, or one that is assigned to no agent; otherwise no agent would see
-it. Every agent sees general learnings. People, and agents without assigned categories, see everything.
+A learning is `general` if it has no category, or if its category is not assigned to any agent; otherwise no agent would
+see it. Every agent sees general learnings. People, and agents without assigned categories, see everything.
 
-A brief does not guess: a learning must have a trigger that holds, or share enough significant words with the task.
-Pinned learnings come first, then those with triggers, then by relevance and confidence. Of several learnings that say
-the same, only the newest is shown. One slot is reserved for a relevant learning of low confidence that was rarely
-shown, so that it can prove itself.
+A brief does not guess: a learning must have a matching trigger, or share enough significant words with the task. Pinned
+learnings come first, then learnings with a matching trigger, then the others by relevance and confidence. If several
+learnings say the same thing, only the newest is shown. One slot is reserved for a relevant learning with low confidence
+that has rarely been shown, so that it can prove itself.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
     from learnt.model import Learning
 
-    Mapped = Mapping[str, tuple[str, ...]]
+    AgentCategories = Mapping[str, tuple[str, ...]]
 
-_TRIAL_RELEVANCE = 0.5
-_TRIAL_MARKS = 3
-_TRIAL_SHOWINGS = 10
+_MIN_TRIAL_RELEVANCE = 0.5
+_MAX_TRIAL_MARKS = 3
+_MAX_TRIAL_SHOWINGS = 10
 
 
 class Rules(Value):
@@ -45,65 +45,66 @@ class Choice(Value):
     left_out: str = ""
 
 
-def assigned_categories(agents: Mapped) -> set[str]:
-    """Return the categories that are assigned to any agent, without the general one."""
+def assigned_categories(agents: AgentCategories) -> set[str]:
+    """Return the categories that are assigned to any agent, except `general`."""
     return {category for categories in agents.values() for category in categories} - {GENERAL, EVERYTHING}
 
 
-def visible_categories(agent: str, agents: Mapped) -> tuple[str, ...]:
-    """Return the categories that an agent sees, in the order of the settings; `general` is last unless it is listed."""
+def visible_categories(agent: str, agents: AgentCategories) -> tuple[str, ...]:
+    """Return the categories that an agent sees, in the order of the settings; `general` is last unless listed there."""
     categories = agents.get(key_of(agent), (EVERYTHING,))
     if EVERYTHING in categories:
         return (*sorted(assigned_categories(agents)), GENERAL)
     return tuple(dict.fromkeys((*categories, GENERAL)))
 
 
-def hidden_categories(agent: str, agents: Mapped, categories: Iterable[str]) -> tuple[str, ...]:
-    """Return the categories that an agent does not see, in the spelling of the learnings."""
+def hidden_categories(agent: str, agents: AgentCategories, categories: Iterable[str]) -> tuple[str, ...]:
+    """Return the categories that an agent does not see, as they are spelt in the learnings."""
     hidden = assigned_categories(agents) - set(visible_categories(agent, agents))
     return tuple(category for category in categories if key_of(category) in hidden)
 
 
-def is_restricted(agent: str, agents: Mapped) -> bool:
-    """Say whether there are categories that an agent does not see."""
+def is_restricted(agent: str, agents: AgentCategories) -> bool:
+    """Return whether there is any category that an agent does not see."""
     return bool(assigned_categories(agents) - set(visible_categories(agent, agents)))
 
 
-def spellings(category: str, agents: Mapped, categories: Iterable[str]) -> tuple[str, ...]:
-    """Return the spellings of a category among all categories of learnings; `general` includes the empty one."""
+def spellings(category: str, agents: AgentCategories, categories: Iterable[str]) -> tuple[str, ...]:
+    """Return a category's spellings among the learnings' categories; `general` includes the empty category."""
     if category == GENERAL:
-        others = assigned_categories(agents)
-        return ("", *(spelling for spelling in categories if key_of(spelling) not in others))
+        assigned = assigned_categories(agents)
+        return ("", *(spelling for spelling in categories if key_of(spelling) not in assigned))
     return tuple(spelling for spelling in categories if key_of(spelling) == category)
 
 
-def unassigned_categories(agents: Mapped, categories: Iterable[str]) -> list[str]:
-    """Return the categories that count as general because they are assigned to no agent."""
+def unassigned_categories(agents: AgentCategories, categories: Iterable[str]) -> list[str]:
+    """Return the categories that are general because they are not assigned to any agent."""
     return [category for category in categories if key_of(category) not in assigned_categories(agents) | {GENERAL}]
 
 
 def categories_without_learnings(wanted: Iterable[str], categories: Collection[str]) -> list[str]:
     """Return the wanted categories that no learning has."""
-    present = {*map(key_of, categories), GENERAL, EVERYTHING}
-    return [category for category in wanted if category not in present]
+    used = {*map(key_of, categories), GENERAL, EVERYTHING}
+    return [category for category in wanted if category not in used]
 
 
 def choose(
     hits: Sequence[Hit],
     rules: Rules,
     *,
-    known: Mapping[str, str],
+    excluded: Mapping[str, str],
     impact: Callable[[Learning], float],
 ) -> list[Choice]:
-    """Return every hit, the chosen ones first and in the order of the brief.
+    """Return a choice for every hit; the chosen learnings come first, in the order of the brief.
 
-    `known`: reasons to leave out learnings, by id. `impact` decides between equally good learnings.
+    `excluded` maps the ids of learnings that must be left out to the reasons. `impact` decides between learnings that
+    are equally relevant and trusted.
     """
     ranked = sorted(hits, key=lambda hit: _rank(hit, impact(hit.learning)))
-    reasons = {hit.learning.id: known.get(hit.learning.id) or _reason_against(hit, rules) for hit in ranked}
-    fitting = [hit for hit in ranked if not reasons[hit.learning.id]]
-    trusted = _without_repetitions([hit for hit in fitting if not _on_trial(hit, rules)], (), reasons)
-    trials = _without_repetitions([hit for hit in fitting if _on_trial(hit, rules)], trusted, reasons)
+    reasons = {hit.learning.id: excluded.get(hit.learning.id) or _reason_against(hit, rules) for hit in ranked}
+    eligible = [hit for hit in ranked if not reasons[hit.learning.id]]
+    trusted = _without_repetitions([hit for hit in eligible if not _on_trial(hit, rules)], (), reasons)
+    trials = _without_repetitions([hit for hit in eligible if _on_trial(hit, rules)], trusted, reasons)
     slots = max(0, min(rules.trial_slots, rules.max_learnings - bool(trusted)))
     reasons.update((hit.learning.id, "not trusted enough, and no trial slot left") for hit in trials[slots:])
     pinned = sum(hit.learning.pinned for hit in trusted)
@@ -143,21 +144,25 @@ def _reason_against(hit: Hit, rules: Rules) -> str:
         return "not relevant enough"
     if not _on_trial(hit, rules):
         return ""
-    if _is_tried(hit.learning):
+    if _trial_has_ended(hit.learning):
         return "not trusted enough, and tried often enough"
-    if not hit.trigger and hit.relevance < _TRIAL_RELEVANCE:
+    if not hit.trigger and hit.relevance < _MIN_TRIAL_RELEVANCE:
         return "not relevant enough for a trial"
     return ""
 
 
-def _is_tried(learning: Learning) -> bool:
-    """Say whether a learning on trial was marked, or shown without a helpful mark, often enough to end the trial."""
+def _trial_has_ended(learning: Learning) -> bool:
+    """Return whether a learning was marked often enough, or shown often enough without a helpful mark."""
     marks = learning.times_helpful + learning.times_not_helpful
-    return marks >= _TRIAL_MARKS or (learning.times_injected >= _TRIAL_SHOWINGS and not learning.times_helpful)
+    return marks >= _MAX_TRIAL_MARKS or (learning.times_injected >= _MAX_TRIAL_SHOWINGS and not learning.times_helpful)
 
 
 def _without_repetitions(hits: Sequence[Hit], before: Sequence[Hit], reasons: dict[str, str]) -> list[Hit]:
-    """Return the hits without repetitions; of two that say the same, the newer one gets the better position."""
+    """Return the hits without repetitions, and record in `reasons` why the other hits are left out.
+
+    If two hits say the same thing, the newer hit is returned, at the position of the first. A hit that repeats a hit in
+    `before` is left out.
+    """
     kept: list[Hit] = []
     words_by_id = {hit.learning.id: LearningWords(hit.learning) for hit in (*before, *hits)}
     for hit in hits:
@@ -172,30 +177,31 @@ def _without_repetitions(hits: Sequence[Hit], before: Sequence[Hit], reasons: di
             continue
         other = kept[position]
         is_newer = hit.learning.created_at > other.learning.created_at
-        takes_over = is_newer and hit.learning.pinned == other.learning.pinned
-        kept[position] = hit if takes_over else other
-        reasons[(other if takes_over else hit).learning.id] = "repeats another"
+        is_better = is_newer and hit.learning.pinned == other.learning.pinned
+        kept[position] = hit if is_better else other
+        reasons[(other if is_better else hit).learning.id] = "repeats another"
     return kept
 
 
 class LearningWords:
-    """The words of a learning for comparisons, split on first use."""
+    """A learning's words for comparisons; they are split on first use."""
 
     def __init__(self, learning: Learning) -> None:
         self._learning = learning
         self._words: tuple[set[str], set[str]] | None = None
 
     def words(self) -> tuple[set[str], set[str]]:
-        """Return the words of the title, and those of the paragraphs."""
+        """Return the words in the title, and the words in the paragraphs."""
         if self._words is None:
             paragraphs = " ".join(str(getattr(self._learning, field)) for field in PARAGRAPHS)
             self._words = set(words(self._learning.title)), set(words(paragraphs))
         return self._words
 
     def repeats(self, other: LearningWords) -> bool:
-        """Say whether two learnings say the same: most of their words are equal, also without those of the titles.
+        """Return whether two learnings say the same thing.
 
-        Titles often repeat the first sentence of the text, so the rest of the text makes the difference.
+        They do if they share most of their words, and also most of the words that are not in the titles: a title often
+        repeats the first sentence of the text, so the rest of the text must be compared, too.
         """
         mine, theirs = self._learning, other._learning
         if (mine.polarity, mine.category) != (theirs.polarity, theirs.category):

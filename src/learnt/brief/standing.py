@@ -1,9 +1,10 @@
-"""Choose standing learnings: those that an agent is given independently of a task.
+"""Choose standing learnings, which an agent is given independently of a task.
 
-A few of each category, in this order: pinned, proven, by impact (marks and recurrences), newest. The store preselects
-a limited number of candidates. Learnings below the confidence gate are left out unless they are pinned. The categories
-take turns, so that none crowds out another. Titles with equal letters are shown once: only titles are compared, because
-equal ones may come from different categories and stores.
+A few learnings are chosen from each category, in this order: pinned, proven, by impact (marks and recurrences), newest.
+The store preselects a limited number of candidates. Learnings below the confidence gate are left out unless they are
+pinned. The categories take turns, so that no category crowds out another. If titles have the same letters, only the
+first learning is shown; other fields are not compared, because such learnings can come from different categories and
+stores.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class StandingRules(Value):
     min_confidence: float = 0.6
     most: int | None = None
     proven_only: bool = False
-    """Only pinned or proven learnings."""
+    """Whether to choose only pinned or proven learnings."""
 
 
 class Considered(Value):
@@ -39,14 +40,14 @@ def choose(
     groups: Mapping[str, Sequence[Learning]],
     rules: StandingRules,
     *,
-    known: Mapping[str, str],
+    excluded: Mapping[str, str],
     impact: Callable[[Learning], float],
     is_proven: Callable[[Learning], bool],
 ) -> list[Considered]:
-    """Return the chosen learnings in their order, then the first of those that are left out.
+    """Return the chosen learnings in order, then the first few learnings that are left out.
 
-    `groups`: the learnings of each category, in the order of the categories. `known`: reasons to leave out learnings,
-    by id.
+    `groups` contains the learnings in each category, in the order of the categories. `excluded` maps the ids of
+    learnings that must be left out to the reasons.
     """
 
     def rank(learning: Learning) -> tuple[object, ...]:
@@ -62,7 +63,8 @@ def choose(
                 continue
             if rules.proven_only and not (learning.pinned or is_proven(learning)):
                 continue
-            reason = known.get(learning.id) or _reason_against(learning, titles, full=len(queue) >= rules.per_category)
+            is_full = len(queue) >= rules.per_category
+            reason = excluded.get(learning.id) or _reason_against(learning, titles, is_full=is_full)
             if reason:
                 left_out.append(Considered(learning=learning, left_out=reason))
             else:
@@ -75,10 +77,10 @@ def choose(
     return [*chosen[:most], *left_out[:_MAX_LEFT_OUT]]
 
 
-def _reason_against(learning: Learning, titles: set[str], *, full: bool) -> str:
+def _reason_against(learning: Learning, titles: set[str], *, is_full: bool) -> str:
     if _title_key(learning) in titles:
         return "repeats another"
-    return "enough others of its category come first" if full else ""
+    return "enough others of its category come first" if is_full else ""
 
 
 def _title_key(learning: Learning) -> str:

@@ -147,7 +147,7 @@ def brief(context: Context, request: BriefRequest) -> Brief:
     already_given |= given_to_others(context, task.id, request.agent)
     hits, reasons = _recall(context, situation, task, already_given, request)
     rules = _rules(context)
-    choices = choose(hits, rules, known=reasons, impact=impact)
+    choices = choose(hits, rules, excluded=reasons, impact=impact)
     draft = Draft(
         task=task,
         content=_content(context, task, choices, request, now=now),
@@ -175,7 +175,7 @@ def assemble(draft: Draft) -> Brief:
     content, no_room = fit(draft.content, draft.settings["budget_tokens"], max_chars=draft.max_chars)
     receipt = write_receipt(
         query=draft.query,
-        asked=dict(draft.asked),
+        request=dict(draft.asked),
         choices=draft.choices,
         content=content,
         beside=draft.beside,

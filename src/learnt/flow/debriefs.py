@@ -142,7 +142,7 @@ def apply(context: Context, database: Database, body: dict[str, Any]) -> Debrief
     task = tasks.get(database, attempt.task, for_update=True)  # so that attempts are numbered one after the other
     if record.claim and tasks.release_claim(database, task=task.id, attempt=attempt.id) is None:
         # The claim has lapsed, and the attempt was recorded as interrupted. Its learnings are still stored.
-        tasks.fill_figures(database, attempt)
+        tasks.record_cost(database, attempt)
         return _learn_and_mark(context, database, reading, task).replace(result="interrupted")
     earlier = None if record.turn is None else tasks.find_attempt(database, attempt.id)
     if earlier is not None and record.is_empty:

@@ -22,7 +22,7 @@ from learnt.learnings_file.read import parse
 from learnt.model import Task, Value
 from learnt.project import HOOK_LOG, Project
 from learnt.settings import Settings
-from learnt.store import Place, Store, activity, fired, learnings, tasks, unfinished_purge
+from learnt.store import Place, Store, activity, fired, has_unfinished_purge, learnings, tasks
 from learnt.store.activity import Entry
 from learnt.store.fired import Fired
 from learnt.store.index import Filter
@@ -178,7 +178,7 @@ def _examine_folder(subject: str, place: Place, clock: Clock) -> Iterator[Diagno
     if not os.path.isdir(place.folder):
         return  # with a database server, the folder is created for the first pending record
     yield from _examine_spool(f"{subject}: spool", place)
-    if unfinished_purge(place.folder):
+    if has_unfinished_purge(place.folder):
         remedy = "repeat the `learnt purge ID` that was interrupted"
         yield Diagnosis.problem(subject, "a purge was not finished", remedy)
     yield from _examine_permissions(f"{subject}: permissions", place)

@@ -171,6 +171,6 @@ def _find_by_line(database: Database, text: str) -> Learning | None:
     """Return a learning that a file would show as this line, preferably an active learning."""
     wanted_key = bullet_key(text)
     titles = dict.fromkeys(fields_of(line)["title"] for line in (text, text.removeprefix(AVOID)) if line.strip())
-    candidates = [learning for title in titles for learning in learnings.with_title(database, title)]
+    candidates = [learning for title in titles for learning in learnings.find_by_title(database, title)]
     matches = [learning for learning in candidates if bullet_key(line_of(learning)) == wanted_key]
     return min(matches, key=lambda learning: learning.status != "active", default=None)

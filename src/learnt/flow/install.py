@@ -64,7 +64,7 @@ class FileChange(Value):
             None if content is None else content.decode("utf-8", "replace").removesuffix("\n")
             for content in (self.before, self.after)
         )
-        return diff(then, now, name=self.path, done=self.done)
+        return diff(then, now, name=self.path, applied=self.done)
 
 
 class SetupOutcome(Value):

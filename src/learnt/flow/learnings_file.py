@@ -321,7 +321,7 @@ class LearningsFile:
             after=rendering.text if is_new else file.text,
             delta=delta,
             left_out=rendering.left_out,
-            crowded=rendering.crowded,
+            crowded=rendering.over_limit,
         )
         record = begun.replace(
             id=rendering.id,
@@ -349,14 +349,14 @@ class LearningsFile:
             return True
         if parse(rendering.text).replace(rendering="") != file.parsed.replace(rendering=""):
             return True
-        return not rendering.crowded and estimate_tokens(file.text) > self._settings.learnings_max_tokens
+        return not rendering.over_limit and estimate_tokens(file.text) > self._settings.learnings_max_tokens
 
     def _render(self, file: FileOnDisk, begun: Regeneration, window: int | None) -> tuple[Rendering, int]:
         """Within a transaction: return a file's new rendering, and the number of tasks that it is based on."""
         database = self._store.database
         goal = file.goal if has_goal_files(self._context) else None
         tasks = self._recent_tasks(window, goal)
-        since = mined.began(database, tasks)
+        since = mined.first_attempt_at(database, tasks)
         cared_for = learnings.cared_for(database)
         chosen = select(
             learnings.for_file(database, tasks=tasks, since=since, goal=goal, cared_for=cared_for),
@@ -371,7 +371,7 @@ class LearningsFile:
             id=new_id("r", self._context.clock()) if file.goal else begun.id,
             goal=file.goal,
             today=time.strftime("%Y-%m-%d", time.gmtime(self._context.clock() / 1000)),
-            tasks=len(tasks),
+            task_count=len(tasks),
             max_tokens=self._settings.learnings_max_tokens,
             sections=file.parsed.sections,
             loose=file.parsed.loose,

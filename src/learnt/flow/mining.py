@@ -404,5 +404,7 @@ class _Intake:
 
 def _is_proposed(database: Database, change: ProposedChange) -> bool:
     """Return whether a revision of the learning is already proposed, or a person has rejected exactly this revision."""
-    alike = [learning for learning in learnings.with_title(database, change.title) if learning.replaces == (change.id,)]
+    alike = [
+        learning for learning in learnings.find_by_title(database, change.title) if learning.replaces == (change.id,)
+    ]
     return bool(alike) or learnings.has_proposal(database, change.id)

@@ -134,7 +134,7 @@ class Reports:
         return Activity(
             entries=tuple(entries),
             used=activity.used(database, since=self._context.clock() - MONTH_MS),
-            prevented=missteps.prevented(database),
+            prevented=missteps.count_prevented(database),
             fired=fired.read(self._store.place.folder),
             clients=tuple(clients),
             agents=tuple(agents),
@@ -188,7 +188,7 @@ class Reports:
 
     def prevented(self, *, since: int | None = None) -> dict[str, int]:
         """Return how many errors were not repeated after a warning, by the agent that was warned."""
-        return missteps.prevented(self._store.database, since)
+        return missteps.count_prevented(self._store.database, since)
 
     def model_calls(self, *, limit: int) -> list[ModelCall]:
         """Return the latest model calls, newest first."""
@@ -238,7 +238,7 @@ class Reports:
             },
             regenerations=statistics.regenerated(database),
             opinions=reviews.count_opinions(database),
-            prevented=missteps.prevented(database),
+            prevented=missteps.count_prevented(database),
         )
 
     def _find_gone_errors(self, now: int) -> tuple[GoneError, ...]:
@@ -246,7 +246,7 @@ class Reports:
         signs = statistics.failure_signs(database, limit=_MAX_FAILURES_READ)
         starts = statistics.attempt_starts(database, limit=rules.GONE_AFTER_ATTEMPTS)
         errors = []
-        for gone in rules.gone(signs, starts, now_ms=now)[:_ERRORS_SHOWN]:
+        for gone in rules.find_gone(signs, starts, now_ms=now)[:_ERRORS_SHOWN]:
             id, title = statistics.learnt_from(database, gone.tasks) or ("", "")
             errors.append(GoneError(gone=gone, learning=id, title=title))
         return tuple(errors)

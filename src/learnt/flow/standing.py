@@ -87,7 +87,7 @@ def choose_standing(
         most=limit,
         proven_only=proven_only,
     )
-    ranked = choose(groups, rules, known=reasons, impact=impact, is_proven=is_proven)
+    ranked = choose(groups, rules, excluded=reasons, impact=impact, is_proven=is_proven)
     considered = tuple(_with_present_uses(ranked, holders))
     return StandingChoice(considered=considered, hits=reader.hits, misses=reader.misses, age_s=reader.age_s)
 

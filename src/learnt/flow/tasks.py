@@ -96,7 +96,7 @@ class Tasks:
 
     def prerequisites_of(self, task: str) -> list[Task]:
         """Return a task's prerequisites, done or not."""
-        return tasks.needed_by(self._store.database, task)
+        return tasks.prerequisites_of(self._store.database, task)
 
     def blocked(self) -> list[tuple[Task, list[Task]]]:
         """Return each failed, cancelled or escalated task that other tasks wait for, with the waiting tasks."""
@@ -177,7 +177,7 @@ class Tasks:
             for title in titles:
                 after = [parts[-1].id] if in_order and parts else before
                 parts.append(self._insert(after, **fields, **_read(self._context, {"title": title})))
-                tasks.need(self._store.database, id, parts[-1].id)
+                tasks.add_need(self._store.database, id, parts[-1].id)
             self._answer_open(id, "split")
             set_status(self._context, task.replace(queued=True), "waiting", fresh=True)
         return parts
@@ -272,7 +272,7 @@ class Tasks:
                     f"`{task}` would wait for itself: {' waits for '.join([task, *way])}",
                     hint="leave one of these out of --after",
                 )
-            tasks.need(self._store.database, task, needed)
+            tasks.add_need(self._store.database, task, needed)
 
 
 def settle(context: Context, task: Task, attempt: Attempt, *, next_model: str, at: int, claimed: bool) -> None:

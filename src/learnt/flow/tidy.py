@@ -16,7 +16,7 @@ from learnt.store.index import Filter
 from learnt.store.learnings import Change
 from learnt.text.times import DAY_MS
 from learnt.weigh.confidence import DECAY_PERIOD_MS, decay, stage
-from learnt.weigh.summary import groups, summary
+from learnt.weigh.summary import groups, summarise
 
 _OLD_MS = 90 * DAY_MS
 _UNUSED_MS = 30 * DAY_MS
@@ -87,7 +87,7 @@ class Upkeep:
         now = self._context.clock()
         oldest = islice(learnings.each(store.database, Filter()), _MAX_SUMMARISED)
         unproven = [learning for learning in oldest if not learning.pinned and stage(learning) != "proven"]
-        proposals = [proposal for group in groups(unproven) if (proposal := summary(group, now_ms=now)) is not None]
+        proposals = [proposal for group in groups(unproven) if (proposal := summarise(group, now_ms=now)) is not None]
         change = Change(what="propose", who=PROGRAM, at=now, reason=f"more than {most} learnings")
         added = []
         with store.transaction():

@@ -87,7 +87,7 @@ class ToolCall:
         known = [
             misstep
             for misstep in self._missteps()
-            if misstep.is_known and now - misstep.failed_at < missteps.TOLD_FOR_MS
+            if misstep.has_replacement and now - misstep.failed_at < missteps.WARN_FOR_MS
         ]
         if not known:
             return None
@@ -140,7 +140,7 @@ class ToolCall:
         )
         hits = []
         for store in self._context.sound_stores():
-            matches = index.with_triggers(store.database, anchors, matcher.matches, which)
+            matches = index.find_by_triggers(store.database, anchors, matcher.matches, which)
             for learning in learnings.get_all(store.database, list(matches)).values() if matches else ():
                 if _warns(learning, matches[learning.id]):
                     scoped = learning.replace(scope=store.place.scope)
@@ -164,7 +164,7 @@ class ToolCall:
         if self._repeated is None:
             sign, command, database = self._sign, self._event.command, self._conversation.database
             same = missteps.find(database, sign) if sign else None
-            alike = missteps.of_requests(database, list_requests(command, **self._where)) if sign else []
+            alike = missteps.find_by_requests(database, list_requests(command, **self._where)) if sign else []
             others = [
                 misstep
                 for misstep in alike

@@ -9,6 +9,6 @@
 
     <!-- learnt: r_… -->
 
-Nothing here touches the disk, the store or the clock. Any text can be read, and every rendering reads back correctly.
-Repeating a merge changes nothing. In doubt no learning is hidden.
+Nothing here uses the disk, the store or the clock. Any text can be read, and every rendering reads back correctly.
+Repeating a merge changes nothing. In case of doubt, no learning is hidden.
 """

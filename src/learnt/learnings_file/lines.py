@@ -1,7 +1,7 @@
-"""Convert a learning to a line of the file, and a line to the fields of a learning.
+"""Convert a learning to a line of the file, and a line to a learning's fields.
 
-Both directions agree: `line_of(Learning(**fields_of(line), …))` is the line, folded. The line of an agent's learning is
-its title; a person's line comes back in full.
+Both directions agree: `line_of(Learning(**fields_of(line), …))` is the folded line. The line for an agent's learning is
+the learning's title; a person's line comes back in full.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def line_of(learning: Learning) -> str:
 
 
 def fields_of(line: str) -> dict[str, str]:
-    """Return the fields of a learning for a person's bullet."""
+    """Return a learning's fields from a person's bullet."""
     text = fold(line)
     title = _make_title(text)
     return {"title": title} if title == text else {"title": title, "observation": text, "origin": "person"}
@@ -35,7 +35,8 @@ def fields_of(line: str) -> dict[str, str]:
 def edit_fields(learning: Learning, line: str) -> dict[str, str]:
     """Return the fields to change so that the learning's bullet has this text.
 
-    If a person only rewords the title, the agent's observation stays; a longer text replaces it and is the person's.
+    If a person only rewords the title, the agent's observation stays. A longer text replaces the observation, and the
+    learning is then the person's.
     """
     text = fold(line)
     changes = {}
@@ -50,12 +51,12 @@ def edit_fields(learning: Learning, line: str) -> dict[str, str]:
 
 
 def drop_ids(text: str) -> str:
-    """Return the text of a bullet without comments that hold ids of learnings."""
+    """Return a bullet's text without the comments that contain learnings' ids."""
     return fold(ID_COMMENT.sub(" ", text))
 
 
 def bullet_key(text: str) -> str:
-    """Return the text of a bullet for comparison: in lower case, on one line, without our comments."""
+    """Return a bullet's text for comparisons: in lower case, on one line, without our comments."""
     return line_key(drop_ids(text))
 
 
@@ -67,16 +68,16 @@ def changes_meaning(before: str, after: str) -> bool:
 
 
 def heading_of(category: str) -> str:
-    """Return the heading of a category: `Code structure` for `code_structure`."""
+    """Return a category's heading, for example `Code structure` for `code_structure`."""
     if _NAME.fullmatch(category):
         return category.replace("_", " ").capitalize()
     return _fold_heading(category) or GENERAL
 
 
 def category_of(heading: str) -> str:
-    """Return the category of a heading: a name with underscores if that gives the same heading, else the heading.
+    """Return the category for a heading: a name with underscores if that name has this heading, else the heading.
 
-    For the heading of a category this is that category, or one with the same heading.
+    For a category's heading, the result is that category or another category with the same heading.
     """
     heading = _fold_heading(heading)
     name = heading.lower().replace(" ", "_")
@@ -86,12 +87,12 @@ def category_of(heading: str) -> str:
 
 
 def _fold_heading(heading: str) -> str:
-    """Return a heading on one line, cut to the limit of a category."""
+    """Return a heading on one line, cut to the maximum length of a category."""
     return fold(fold(heading)[:TITLE_LIMIT])
 
 
 def _is_whole(learning: Learning) -> bool:
-    """Return whether the observation is the full text of a person's bullet, and the title only its start."""
+    """Return whether the observation is the full text of a person's bullet, and the title is only its start."""
     text = learning.observation
     return learning.origin == "person" and bool(text) and fold(text) == text and _make_title(text) == learning.title
 

@@ -1,11 +1,11 @@
-"""Merge three ways: the file, the rendering that it is based on, and the present store.
+"""Merge three versions: the file, the rendering that it is based on, and the current store.
 
-The trailer of the file identifies its rendering: a bullet of the rendering that is gone was removed by a person.
-Without a rendering nothing is hidden. A person's text wins over the store's. But a learning that is hidden in the store
-stays hidden, even if a merge of branches brings it back; a remark says how to restore it. A text from an earlier
-rendering is not an edit.
+The file's trailer identifies its rendering: if a bullet is in the rendering but no longer in the file, a person has
+removed it. If the rendering is not known, nothing is hidden. A person's text takes precedence over the store's text.
+But a learning that is hidden in the store stays hidden, even if a merge of branches brings its bullet back; a remark
+says how to restore it. A text from an earlier rendering is not an edit.
 
-Merging a file again after its edits were applied gives no edits.
+Merging a file again after its edits have been applied finds no edits.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ class Edits(Value):
     """Changes that people made in the file, to be applied to the store."""
 
     added: tuple[tuple[str, str, str], ...] = ()
-    """The section and the text of each new bullet, and its id from another store, if any."""
+    """The section and the text of each new bullet, and its id if it comes from another store."""
     changed: tuple[tuple[str, str], ...] = ()
     """The id and the new text of each changed bullet."""
     removed: tuple[str, ...] = ()
     """The ids of the learnings to hide."""
     moved: tuple[tuple[str, str], ...] = ()
-    """The id and the new category of each bullet in another section."""
+    """The id and the new category of each bullet that was moved to another section."""
     remarks: tuple[str, ...] = ()
     """Messages for the person."""
 
@@ -46,13 +46,14 @@ def merge(
     known_text: Callable[[str, str], bool],
     find: Callable[[str], Learning | None],
 ) -> Edits:
-    """Return the changes that people made since the rendering `base`, which is None if it is not known.
+    """Return the changes that people have made since the rendering `base`, which is None if it is not known.
 
-    `store` holds the learnings in file and base, of any status. `known_text` says whether some rendering showed a
-    learning with a text; `find` returns a learning with the same `bullet_key`, an active one first.
+    `store` contains the learnings in the file and in the base, whatever their status. `known_text` returns whether any
+    rendering has shown a learning with a text. `find` returns a learning with the same `bullet_key`, if possible an
+    active one.
     """
     if parsed.conflict:
-        return Edits(remarks=("the file holds the markers of a merge conflict: nothing was read from it",))
+        return Edits(remarks=("the file contains merge conflict markers, so nothing was read from it",))
     merge_state = _Merge(base, store, known_text, find)
     by_id, unnamed = merge_state.sort_bullets(parsed.bullets)
     for id, bullets in by_id.items():
@@ -86,21 +87,21 @@ class _Merge:
         """Bullets that repeat the id of another bullet with another text."""
 
     def sort_bullets(self, bullets: Sequence[Bullet]) -> tuple[dict[str, list[Bullet]], list[Bullet]]:
-        """Return the bullets of known learnings by id, and the bullets that may be new.
+        """Return the bullets of stored learnings by id, and the bullets that might be new.
 
-        A bullet that lost its comment is recognised by its text. Bullets of deleted learnings are in neither.
+        A bullet that has lost its comment is recognised by its text. Bullets of deleted learnings are left out.
         """
         by_id: dict[str, list[Bullet]] = {}
         for bullet in bullets:
             if bullet.id in self._store:
                 by_id.setdefault(bullet.id, []).append(bullet)
-        lost: dict[str, str] = {}
+        missing: dict[str, str] = {}
         for id in [id for id in self._was if id in self._store and id not in by_id]:
             for text in (self._was[id].text, _present_text(self._store[id])):
-                lost.setdefault(bullet_key(text), id)
+                missing.setdefault(bullet_key(text), id)
         unnamed = []
         for bullet in bullets:
-            id = lost.get(bullet_key(bullet.text), "")
+            id = missing.get(bullet_key(bullet.text), "")
             if bullet.id in self._store or (bullet.id and self._was_shown(bullet.id, bullet.text)):
                 continue
             if id and id not in by_id:
@@ -110,7 +111,7 @@ class _Merge:
         return by_id, unnamed
 
     def merge_known(self, learning: Learning, bullets: Sequence[Bullet]) -> None:
-        """Decide on the text and the section of one learning."""
+        """Decide on a learning's text and section."""
         was = self._was.get(learning.id)
         self._merge_texts(learning, was, bullets)
         if was is None and learning.status != "active" and learning.id not in self._changed:
@@ -131,8 +132,8 @@ class _Merge:
             return
         learning = self._find(bullet.text)
         if learning is None or learning.id in self._changed:
-            taken = {id for _, _, id in self._added.values()}
-            self._added[key] = (bullet.section, bullet.text, "" if bullet.id in taken else bullet.id)
+            used_ids = {id for _, _, id in self._added.values()}
+            self._added[key] = (bullet.section, bullet.text, "" if bullet.id in used_ids else bullet.id)
         elif learning.id in by_id or learning.id in self._recognised:
             return
         elif learning.status != "active":
@@ -160,26 +161,26 @@ class _Merge:
         texts: dict[str, Bullet] = {}
         for bullet in bullets:
             texts.setdefault(bullet.text, bullet)
-        fresh = [text for text in texts if text != present and not self._was_shown(learning.id, text)]
+        new_texts = [text for text in texts if text != present and not self._was_shown(learning.id, text)]
         if was and len(texts) == 1:
-            # The person saw another text, so even an old text is an edit.
-            fresh = [text for text in texts if text not in (present, was.text)]
+            # The person saw another text, so even a text from an earlier rendering is an edit.
+            new_texts = [text for text in texts if text not in (present, was.text)]
         elif len(texts) > 1:
             # If the present text was never rendered, it comes from this file: its first new text is already applied.
-            is_taken = present in texts and not self._was_shown(learning.id, present)
-            others = [text for text in fresh if is_taken or self._belongs_to_another(text, learning)]
-            others += [text for text in fresh if text not in others][1:]
+            is_applied = present in texts and not self._was_shown(learning.id, present)
+            others = [text for text in new_texts if is_applied or self._belongs_to_another(text, learning)]
+            others += [text for text in new_texts if text not in others][1:]
             self.extra += [texts[text].replace(id="") for text in texts if text in others]
-            fresh = [text for text in fresh if text not in others]
-        if fresh:
-            self._change(learning, was, fresh[0])
+            new_texts = [text for text in new_texts if text not in others]
+        if new_texts:
+            self._change(learning, was, new_texts[0])
 
     def _change(self, learning: Learning, was: Bullet | None, text: str) -> None:
         self._changed[learning.id] = text
         if was and _present_text(learning) != was.text:
             self._remarks.append(
                 f"{learning.id} was changed here and in the file: the file's `{_shorten(text)}` replaces "
-                f"`{_shorten(_present_text(learning))}`; `learnt undo {learning.id}` takes that back"
+                f"`{_shorten(_present_text(learning))}`; `learnt undo {learning.id}` reverts this"
             )
         if learning.status != "active":
             self._remark_hidden(learning, text)
@@ -204,7 +205,7 @@ def _present_text(learning: Learning) -> str:
 
 
 def _category_in_file(learning: Learning) -> str:
-    """Return the category that the learning's heading is read as: two categories may share one heading."""
+    """Return the category that the learning's heading is read as, because two categories can have the same heading."""
     return category_of(heading_of(learning.category))
 
 

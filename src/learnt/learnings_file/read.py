@@ -1,12 +1,12 @@
-"""Read the file after people have edited it. Any text can be read; text other than bullets is kept as it is.
+"""Read the file after people have edited it. Any text can be read; text other than bullets is kept unchanged.
 
-A bullet is a list item with everything indented below it, on one line. The last `<!-- learn_… -->` in it is the id of
-its learning. Other text (paragraphs, tables, code) is loose: it belongs to its section and is written back verbatim.
-Nothing inside a code fence or a comment of several lines is a bullet. But an unclosed fence, or one with a bullet of
-ours inside, does not count, so that a stray fence cannot make learnings disappear.
+A bullet is a list item with everything that is indented below it, joined into one line. The last `<!-- learn_… -->` in
+it contains its learning's id. Other text (paragraphs, tables, code) is loose: it belongs to its section and is written
+back verbatim. Nothing inside a code fence or a comment of several lines is a bullet. But an unclosed fence, or a fence
+around one of our bullets, is ignored, so that a stray fence cannot make learnings disappear.
 
-The rendering is known only if all trailers agree. Different trailers come from a merge of texts, and neither says what
-the authors of the two sides saw: then nothing counts as removed.
+The rendering is known only if all trailers agree. Different trailers are the result of merging two files, and neither
+trailer says what the authors of both sides saw. Then no bullet is considered removed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TITLE = "# Project Learnings"
 GOAL_TITLE = "# Learnings: "
 UPDATED = "Last updated:"
 
-# An id comment that has lost a character.
+# This matches an id comment that has lost a character.
 _DAMAGED_ID = re.compile(r"(?:<!-*\s*learn_?\w*\s*-*>?|<?!?-*\s*\blearn_\w*\s*-+>)$")
 _MAX_COMMENT_LENGTH = 200
 _TRAILER = re.compile(r"\s*<!--\s*learnt:([^<>]*)-->")
@@ -39,7 +39,7 @@ class Bullet(Value):
     """A list item: its text, its learning and its section."""
 
     id: str = ""
-    """The id of its learning; empty if a person wrote it."""
+    """The learning's id; empty if a person wrote the bullet."""
     text: str
     section: str = ""
     """The heading above it."""
@@ -51,7 +51,7 @@ class LooseText(Value):
     section: str = ""
     text: str
     below: bool = False
-    """Whether it comes below the bullets of its section."""
+    """Whether the text comes below the bullets of its section."""
 
 
 class ParsedFile(Value):
@@ -61,9 +61,9 @@ class ParsedFile(Value):
     bullets: tuple[Bullet, ...] = ()
     loose: tuple[LooseText, ...] = ()
     sections: tuple[str, ...] = ()
-    """The headings, each once, in order."""
+    """The distinct headings, in order."""
     conflict: bool = False
-    """Whether it contains the conflict markers of git."""
+    """Whether the file contains git's conflict markers."""
 
 
 def parse(text: str) -> ParsedFile:
@@ -92,26 +92,27 @@ def _read(lines: Sequence[str]) -> tuple[ParsedFile, list[tuple[int, ...]]]:
 
 
 def lines_for_prompt(text: str, is_given: Callable[[Bullet], bool | None]) -> list[tuple[str, str]]:
-    """Return the lines of the file for a prompt, each with the id of its learning, if any.
+    """Return the lines of the file for a prompt, each with its learning's id, if any.
 
-    `is_given` is called for every bullet with an id. True: the line ends with the id, so that an agent can mark it.
-    False: the bullet is left out. None: only its text stays. Comments are left out, except in code.
+    `is_given` is called for every bullet with an id. If it returns True, the line ends with the id, so that an agent
+    can mark the learning. If it returns False, the bullet is left out. If it returns None, only the bullet's text
+    stays. Comments are left out, except in code.
     """
     lines = split_lines(text)
-    of_bullets: dict[int, tuple[tuple[str, str], ...]] = {}
+    bullet_lines: dict[int, tuple[tuple[str, str], ...]] = {}
     for numbers, bullet in bullets_by_line(lines):
-        given = is_given(bullet) if bullet.id else None
-        if given is not None:
-            lines_of_bullet = ((f"- {_drop_comments(bullet.text)} ({bullet.id})", bullet.id),) if given else ()
-            of_bullets |= dict.fromkeys(numbers, ()) | {numbers[0]: lines_of_bullet}
+        with_id = is_given(bullet) if bullet.id else None
+        if with_id is not None:
+            line = ((f"- {_drop_comments(bullet.text)} ({bullet.id})", bullet.id),) if with_id else ()
+            bullet_lines |= dict.fromkeys(numbers, ()) | {numbers[0]: line}
     kept: list[tuple[str, str]] = []
     for number, unit in _split_units(lines):
-        kept += of_bullets[number] if number in of_bullets else [(line, "") for line in _strip_comments(unit)]
+        kept += bullet_lines[number] if number in bullet_lines else [(line, "") for line in _strip_comments(unit)]
     return kept
 
 
 def _strip_comments(unit: Sequence[str]) -> list[str]:
-    """Return a line, or a block of several, without comments."""
+    """Return a single line, or a block of several lines, without comments."""
     if len(unit) > 1 and _find_fence(unit[0]):
         return list(unit)
     line = unit[-1].partition("-->")[2] if len(unit) > 1 else _drop_comments(unit[0])
@@ -119,7 +120,7 @@ def _strip_comments(unit: Sequence[str]) -> list[str]:
 
 
 def close_blocks(text: str) -> str:
-    """Return loose text with unclosed code or comments closed: they must not swallow the text below."""
+    """Return loose text with unclosed code and comments closed, so that they cannot swallow the text below."""
     lines = split_lines(text)
     for number, unit in _split_units(lines):
         end = _find_fence(unit[0]) or "-->"
@@ -129,7 +130,7 @@ def close_blocks(text: str) -> str:
 
 
 def split_lines(text: str) -> list[str]:
-    """Return the lines of a file from any system."""
+    """Return a file's lines, whichever line endings it has."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
@@ -193,7 +194,7 @@ class _FileReader:
         )
 
     def _read_trailer(self, trailer: re.Match[str], rest: str) -> None:
-        # Text appended below the trailer belongs to no section.
+        # Text that was appended below the trailer does not belong to any section.
         self._end_section()
         self._section = ""
         if is_id("r", trailer[1].strip()):
@@ -204,10 +205,10 @@ class _FileReader:
     def _read_heading(self, heading: re.Match[str]) -> None:
         self._end_section()
         line = heading[0].strip()
-        first = len(heading[1]) == 1 and not (self._titled or self._sections or self._bullets)
-        # In the spelling of a rendering: two spellings of a category are one section.
+        is_title = len(heading[1]) == 1 and not (self._titled or self._sections or self._bullets)
+        # The section is spelt as in a rendering, so that two spellings of a category are one section.
         self._section = heading_of(category_of(heading[2])) if (heading[2] or "").strip() else ""
-        if first or line == TITLE or line.startswith(GOAL_TITLE):
+        if is_title or line == TITLE or line.startswith(GOAL_TITLE):
             self._titled, self._section = True, ""
         elif self._section:
             self._sections[self._section] = None
@@ -233,11 +234,11 @@ class _FileReader:
             return False
         if _depth(line) > self._depth + 1:
             return True
-        lazy = not (self._after_blank or _ITEM.match(line) or _HEADING.match(line) or _BREAK.match(line))
-        return lazy and not line.lstrip().startswith(_NO_PARAGRAPH)
+        is_paragraph = not (self._after_blank or _ITEM.match(line) or _HEADING.match(line) or _BREAK.match(line))
+        return is_paragraph and not line.lstrip().startswith(_NO_PARAGRAPH)
 
     def _is_generated(self, line: str) -> bool:
-        """Return whether a line is the date of the file; one that a person changed must be the first text."""
+        """Return whether a line is the file's date; if a person has changed the line, it must be the first text."""
         started = self._dated or self._bullets or self._item or self._sections or self._paragraph or self._loose
         return line.startswith(UPDATED) and (not started or line.rstrip().endswith(" recent tasks)"))
 
@@ -256,7 +257,7 @@ class _FileReader:
         end = raw[-_MAX_COMMENT_LENGTH:]
         text = drop_ids(raw) if ids else fold(raw.removesuffix(end) + _DAMAGED_ID.sub("", end))
         if len(text) > TEXT_LIMIT:
-            self._paragraph += lines  # too long for a learning, but still text of a person
+            self._paragraph += lines  # too long for a learning, but it is still a person's text
         elif text:
             id = ids[-1] if ids and is_id("learn", ids[-1]) else ""
             self._bullets.append(Bullet(id=id, text=text, section=self._section))
@@ -267,7 +268,7 @@ class _FileReader:
         text = "\n".join(self._paragraph).strip("\n")
         self._paragraph = []
         if text.strip():
-            # Below a bullet, an indented line would belong to the bullet.
+            # An indented line is placed above the bullets, because below a bullet it would belong to that bullet.
             below = self._section in self._with_bullets and (_depth(text) < 2 or _FENCE.match(text) is not None)
             self._loose.setdefault((self._section, below), []).append(text)
 
@@ -278,7 +279,7 @@ def _depth(line: str) -> int:
 
 
 def _split_units(lines: Sequence[str]) -> list[tuple[int, Sequence[str]]]:
-    """Return single lines, and blocks of code or comments, each with the number of its first line."""
+    """Return the single lines and the blocks of code or comments, each with the number of its first line."""
     units: list[tuple[int, Sequence[str]]] = []
     unclosed: dict[str, tuple[int, int]] = {}
     number = 0
@@ -290,15 +291,16 @@ def _split_units(lines: Sequence[str]) -> list[tuple[int, Sequence[str]]]:
 
 
 def _find_fence(line: str) -> str:
-    """Return the characters of the code fence that a line opens; empty if it opens none."""
+    """Return the characters of the code fence that a line opens; empty if the line does not open a fence."""
     fence = _FENCE.match(line)
     return fence[1] if fence and (fence[1][0] == "~" or "`" not in fence[2]) else ""
 
 
 def _find_block_end(lines: Sequence[str], start: int, unclosed: dict[str, tuple[int, int]]) -> int | None:
-    """Return the last line of the block that starts here.
+    """Return the number of the last line of the block that starts here, or None if no block starts here.
 
-    `unclosed` maps a fence character to a line and a length: up to that line, no fence of that length is closed.
+    `unclosed` maps a fence character to a line number and a length: before that line, a fence of at least that length
+    is not closed, so the lines need not be searched again.
     """
     opening = _find_fence(lines[start])
     if not opening:
@@ -334,7 +336,7 @@ def _is_ours(line: str) -> bool:
 
 
 def _has_conflict(lines: Sequence[str], units: Sequence[tuple[int, Sequence[str]]]) -> bool:
-    """Return whether the file has conflict markers in their order, not all within one block of code."""
+    """Return whether the file has conflict markers in the right order, and not all within one block of code."""
     expected, first = iter("<=>"), 0
     character = next(expected)
     for number, line in enumerate(lines):
@@ -349,7 +351,7 @@ def _has_conflict(lines: Sequence[str], units: Sequence[tuple[int, Sequence[str]
 def _drop_comments(line: str) -> str:
     if "-->" not in line:
         return line
-    # After the last `-->` no comment can be closed.
+    # After the last `-->` no comment can be closed, so the rest of the line stays.
     stop = line.rfind("-->") + 3
     kept = _CODE_OR_COMMENT.sub(lambda match: match[0] if match[1] else "", ID_COMMENT.sub("", line[:stop]))
     return (kept.rstrip() if kept != line[:stop] else kept) + line[stop:]

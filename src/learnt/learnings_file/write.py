@@ -1,8 +1,9 @@
-"""Write the file: choose the learnings, their order and sections, within the limit.
+"""Render the file: choose the learnings that fit within the limit, their order and their sections.
 
-The same arguments always give the same text. The limit holds for the whole file, comments included; only loose text can
-exceed it, because it is never cut. The bullets of a rendering are parsed from its text, so that a merge compares a file
-with what was really in it. A purged learning is removed without rendering: all other lines stay as they are.
+The same arguments always produce the same text. The limit applies to the whole file, including comments; only loose
+text can exceed it, because loose text is never cut. A rendering's bullets are parsed from its text, so that a merge
+compares a file with what was really in the rendering. A purged learning is removed without rendering, so that all other
+lines stay unchanged.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from learnt.text.redact import black_out
 from learnt.text.tokens import estimate_tokens
 
 _MAX_WITHOUT_HEADINGS = 5
-_TRAILER_TOKENS = estimate_tokens("<!-- learnt: r_" + "a1" * 7 + " -->\n")  # no id has more tokens
-_MIN_BULLET_TOKENS = 8  # no bullet with its comment has fewer
+_TRAILER_TOKENS = estimate_tokens("<!-- learnt: r_" + "a1" * 7 + " -->\n")  # an id never has more tokens
+_MIN_BULLET_TOKENS = 8  # a bullet with its comment never has fewer
 
 
 class Rendering(Value):
@@ -41,13 +42,13 @@ class Rendering(Value):
     loose: tuple[LooseText, ...] = ()
     text: str
     left_out: tuple[str, ...] = ()
-    """The ids of learnings without room, in order."""
-    crowded: bool = False
+    """The ids of the learnings that do not fit, in order."""
+    over_limit: bool = False
     """Whether the loose text alone exceeds the limit, so that no learning is shown."""
 
 
 class Delta(Value):
-    """What differs between two renderings, as ids of learnings."""
+    """The difference between two renderings, as learnings' ids."""
 
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
@@ -55,7 +56,7 @@ class Delta(Value):
 
     @property
     def churn(self) -> float:
-        """The share of all learnings in either that is not in both."""
+        """The share of the learnings in either rendering that are not in both."""
         changed = len(self.added) + len(self.removed)
         return changed / max(1, changed + len(self.kept))
 
@@ -69,15 +70,16 @@ def select(
     impact: Callable[[Learning], float],
     cared_for: Collection[str] = (),
 ) -> list[Learning]:
-    """Return the learnings that the file shows, the most important first, equal texts once.
+    """Return the learnings that the file should show, most important first, without learnings with equal texts.
 
-    Pinned and proven learnings, those of people and those in `cared_for` are always shown. Others are shown if a task
-    of the window taught them, if they have no task and were added in the window, or if they recurred in it.
+    Pinned learnings, proven learnings, people's learnings and those in `cared_for` are always shown. Other learnings
+    are shown if a task in the window taught them, if they have no task and were added in the window, or if they
+    recurred in the window.
     """
 
     def is_permanent(learning: Learning) -> bool:
-        is_theirs = learning.origin == "person" or learning.id in cared_for
-        return learning.pinned or is_theirs or stage(learning) == "proven"
+        is_curated = learning.origin == "person" or learning.id in cared_for
+        return learning.pinned or is_curated or stage(learning) == "proven"
 
     def is_recent(learning: Learning) -> bool:
         last = learning.updated_at if learning.recurrences else 0 if learning.task else learning.created_at
@@ -92,10 +94,10 @@ def select(
         for learning in candidates
         if learning.status == "active" and (is_permanent(learning) or is_recent(learning))
     ]
-    once: dict[str, Learning] = {}
+    by_text: dict[str, Learning] = {}
     for learning in sorted(shown, key=rank):
-        once.setdefault(bullet_key(line_of(learning)), learning)
-    return list(once.values())
+        by_text.setdefault(bullet_key(line_of(learning)), learning)
+    return list(by_text.values())
 
 
 def render(
@@ -104,35 +106,40 @@ def render(
     id: str,
     goal: str = "",
     today: str,
-    tasks: int,
+    task_count: int,
     max_tokens: int,
     sections: Sequence[str] = (),
     loose: Sequence[LooseText] = (),
 ) -> Rendering:
-    """Return a file with as many of the learnings as fit, in their order.
+    """Return a file with as many of the learnings as fit, in the given order.
 
-    `sections` are the present headings of the file: they keep their order, and a file with headings keeps having some.
+    `sections` are the file's current headings: they keep their order, and a file with headings always gets headings
+    again.
     """
-    layout = _Layout(goal=goal, updated=f"{UPDATED} {today} (from {tasks} recent tasks)", id=id, loose=loose)
-    known = list(dict.fromkeys([*sections, *(piece.section for piece in loose if piece.section)]))
-    shown = layout.select_fitting(learnings, known, max_tokens, sectioned=bool(known) or _is_long(learnings))
-    sectioned = bool(known) or _is_long(shown)
+    layout = _Layout(goal=goal, updated=f"{UPDATED} {today} (from {task_count} recent tasks)", id=id, loose=loose)
+    headings = list(dict.fromkeys([*sections, *(piece.section for piece in loose if piece.section)]))
+    shown = layout.select_fitting(
+        learnings, headings, max_tokens, sectioned=bool(headings) or _needs_headings(learnings)
+    )
+    sectioned = bool(headings) or _needs_headings(shown)
     if not sectioned:
-        shown = layout.select_fitting(learnings, known, max_tokens, sectioned=False)
-    text = layout.text(shown, known, sectioned=sectioned)
-    written = parse(text)
-    if known and not written.sections:
-        # No heading is left: the next rendering would find a file without headings.
-        return render(learnings, id=id, goal=goal, today=today, tasks=tasks, max_tokens=max_tokens, loose=loose)
-    ids = {bullet.id for bullet in written.bullets}
+        shown = layout.select_fitting(learnings, headings, max_tokens, sectioned=False)
+    text = layout.text(shown, headings, sectioned=sectioned)
+    parsed = parse(text)
+    if headings and not parsed.sections:
+        # No heading remains, so the next rendering would start from a file without headings. Render that now.
+        return render(
+            learnings, id=id, goal=goal, today=today, task_count=task_count, max_tokens=max_tokens, loose=loose
+        )
+    ids = {bullet.id for bullet in parsed.bullets}
     return Rendering(
         id=id,
         goal=goal,
-        bullets=written.bullets,
-        loose=written.loose,
+        bullets=parsed.bullets,
+        loose=parsed.loose,
         text=text,
         left_out=tuple(learning.id for learning in learnings if learning.id not in ids),
-        crowded=estimate_tokens(text) > max_tokens,
+        over_limit=estimate_tokens(text) > max_tokens,
     )
 
 
@@ -147,23 +154,23 @@ def compare_renderings(before: Rendering | None, after: Rendering) -> Delta:
     )
 
 
-def diff(before: str | None, after: str | None, *, name: str = "learnings.md", done: bool = False) -> str:
-    """Return a change of a file as a unified diff; None means no file."""
+def diff(before: str | None, after: str | None, *, name: str = "learnings.md", applied: bool = False) -> str:
+    """Return a change to a file as a unified diff; None means that there is no file."""
     lines = difflib.unified_diff(
         split_lines(before) if before else [],
         split_lines(after) if after else [],
-        f"{name} ({'a new file' if before is None else 'as it was' if done else 'as it is'})",
-        f"{name} ({'no file any more' if after is None else 'as it is' if done else 'as it would be'})",
+        f"{name} ({'a new file' if before is None else 'as it was' if applied else 'as it is'})",
+        f"{name} ({'no file any more' if after is None else 'as it is' if applied else 'as it would be'})",
         lineterm="",
     )
     return "".join(f"{line}\n" for line in lines)
 
 
 def remove_learning(text: str, id: str, texts: Collection[str]) -> str:
-    """Return the file without a purged learning, given its id and all texts that it ever had.
+    """Return the file without a purged learning, given the learning's id and all texts that it has ever had.
 
-    A bullet without an id belongs to the learning if it has one of its texts. Other text stays, except for full copies
-    of the learning's texts.
+    A bullet without an id belongs to the learning if it has one of the learning's texts. Other text stays, except for
+    full copies of the learning's texts.
     """
     lines = split_lines(text)
     keys = {bullet_key(start + own_text) for own_text in texts for start in ("", AVOID)} - {""}
@@ -193,35 +200,35 @@ class _Layout:
         self._loose = loose
 
     def select_fitting(
-        self, learnings: Sequence[Learning], known: Sequence[str], max_tokens: int, *, sectioned: bool
+        self, learnings: Sequence[Learning], headings: Sequence[str], max_tokens: int, *, sectioned: bool
     ) -> list[Learning]:
-        """Return the learnings that fit; the tokens of single lines add up to at least those of the whole."""
-        # The id of a rendering is random, and so is its number of tokens: the selection must not depend on it.
-        empty = self.text((), known, sectioned=sectioned).removesuffix(f"{self._trailer}\n")
+        """Return the learnings that fit; the lines' token counts are added up, which never underestimates the whole."""
+        # A rendering's id is random, and so is its number of tokens, so the selection must not depend on it.
+        empty = self.text((), headings, sectioned=sectioned).removesuffix(f"{self._trailer}\n")
         room = max_tokens - estimate_tokens(empty) - _TRAILER_TOKENS
-        headings = {piece.section for piece in self._loose}
+        paid_headings = {piece.section for piece in self._loose}
         shown: list[Learning] = []
         for learning in learnings:
             if room < _MIN_BULLET_TOKENS:
                 break
             heading = heading_of(learning.category)
-            new = sectioned and heading not in headings
+            is_new = sectioned and heading not in paid_headings
             cost = estimate_tokens(_format_bullet(learning) + "\n")
-            cost += estimate_tokens(f"## {heading}\n") if new else 0
+            cost += estimate_tokens(f"## {heading}\n") if is_new else 0
             if cost <= room and drop_ids(line_of(learning)):
                 room -= cost
-                headings.add(heading)
+                paid_headings.add(heading)
                 shown.append(learning)
         return shown
 
-    def text(self, shown: Sequence[Learning], known: Sequence[str], *, sectioned: bool) -> str:
+    def text(self, shown: Sequence[Learning], headings: Sequence[str], *, sectioned: bool) -> str:
         """Return the whole file."""
         lines = [*self._head]
         if sectioned:
             lines += self._part("", ())
-            for heading in _order_headings(known, shown):
-                there = [learning for learning in shown if heading_of(learning.category) == heading]
-                part = self._part(heading, there)
+            for heading in _order_headings(headings, shown):
+                in_section = [learning for learning in shown if heading_of(learning.category) == heading]
+                part = self._part(heading, in_section)
                 # The list comes directly below its heading, as people write it.
                 gap = [""] if part and not part[0].startswith("- ") else []
                 lines += [f"## {heading}", *gap, *part] if part else []
@@ -238,12 +245,12 @@ class _Layout:
         return [line for block in (*above, *lists, *below) for line in (block, "")]
 
 
-def _order_headings(known: Sequence[str], shown: Sequence[Learning]) -> list[str]:
-    new = {heading_of(learning.category) for learning in shown} - set(known)
-    return [*known, *sorted(new - {GENERAL}), *(new & {GENERAL})]
+def _order_headings(headings: Sequence[str], shown: Sequence[Learning]) -> list[str]:
+    new = {heading_of(learning.category) for learning in shown} - set(headings)
+    return [*headings, *sorted(new - {GENERAL}), *(new & {GENERAL})]
 
 
-def _is_long(learnings: Sequence[Learning]) -> bool:
+def _needs_headings(learnings: Sequence[Learning]) -> bool:
     return len(learnings) > _MAX_WITHOUT_HEADINGS and len({heading_of(learning.category) for learning in learnings}) > 1
 
 

@@ -1,1 +1,1 @@
-"""Find the learnings that matter for a text: exact triggers first, then words."""
+"""Find the learnings that are relevant to a text: by exact triggers first, then by words."""

@@ -1,8 +1,8 @@
-"""The store of one project: its database, its spool, and the promise that an acknowledged write is never lost.
+"""One project's store: its database, its spool, and the promise that an acknowledged write is never lost.
 
-A change by hand is committed or fails with TryAgain. Records of what agents did go into the database. If the database
-is not available, they go into the spool, which is replayed when the store is next opened. Opening creates a store only
-if the caller asks for it.
+A person's change is either committed or fails with TryAgain. Records of what agents did go into the database. If the
+database is not available, they go into the spool, which is replayed when the store is next opened. Opening creates a
+store only if the caller asks for it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 DATABASE_FILE = "learnt.db"
 BACKUPS_FOLDER = "backups"
 PATIENCE_MS = 100  # how long a process waits for the database before it spools or skips a write
-_REPLAY_PATIENCE_MS = 1_000  # for the process that has just spooled a record
+_REPLAY_PATIENCE_MS = 1_000  # how long the process waits that has just spooled a record
 _MIN_TO_ANALYZE = 300
 _LONG_SPOOL_BYTES = 50_000  # 12 to 25 records
 _SCRUB_NOTE = "scrub.pending."
@@ -52,13 +52,13 @@ class Place(Value):
     """Where a store is, and how it may be used."""
 
     folder: str
-    """The folder of the SQLite file and the spool."""
+    """The folder that contains the SQLite file and the spool."""
     address: str = ""
     """A PostgreSQL address; empty for SQLite."""
     project: str = ""
-    """The key of the project's rows in PostgreSQL."""
+    """The key that marks the project's rows in PostgreSQL."""
     scope: str = "project"
-    """The scope of its learnings: project, user, or the name of another project."""
+    """The scope of the store's learnings: project, user, or another project's name."""
     wait_ms: int = 10_000
     skip_long_spool: bool = False
     """Whether to leave a long spool to a process that has more time."""
@@ -71,19 +71,19 @@ class Place(Value):
         return os.path.join(self.folder, DATABASE_FILE)
 
     def spool(self) -> Spool:
-        """Return the spool of this store. The name of a server's spool depends on its address and project."""
+        """Return this store's spool. The name of a server's spool depends on the server's address and the project."""
         if not self.address:
             return Spool(self.folder)
         return Spool(self.folder, f"spool.{checksum(f'{without_password(self.address)} {self.project}'.encode()):08x}")
 
     def exists(self) -> bool:
-        """Say whether the store exists; a server is assumed to have one."""
+        """Return whether the store exists; on a server, it is assumed to exist."""
         try:
             return bool(self.address) or os.stat(self.path).st_size > 0  # an empty file is an unfinished creation
         except (FileNotFoundError, NotADirectoryError):
             return False
         except OSError:
-            return True  # opening it gives the reason
+            return True  # opening the file will raise an error with the reason
 
 
 class Store:
@@ -98,7 +98,7 @@ class Store:
         self.spool = place.spool()
         self.version = version
         self.clock = clock
-        # For the kinds of records that `happened` and `missteps` cannot apply.
+        # They apply the kinds of records that `happened` and `missteps` cannot apply.
         self._appliers = appliers or {}
         self._database: Database | None = None
 
@@ -111,13 +111,13 @@ class Store:
         return self._database
 
     def transaction(self) -> Transaction:
-        """Return a context manager in which all changes take effect, or none."""
+        """Return a context manager in which either all changes take effect or none does."""
         if self.place.read_only or self.database.read_only:
-            raise self.database.refuse_writing()
+            raise self.database.read_only_error()
         return self.database.transaction()
 
     def analyze_if_many(self, added: int) -> None:
-        """Update the database's statistics after many learnings were added, so that searches stay fast."""
+        """Update the database's statistics if many learnings have been added, so that searches stay fast."""
         if added >= _MIN_TO_ANALYZE:
             self.database.analyze()
 
@@ -151,11 +151,11 @@ class Store:
         """
         outcomes: dict[str, object] = {}
         self.make_folder()
-        with self.spool.replay_lock() as alone:  # so that no other process applies it first
+        with self.spool.replay_lock() as acquired:  # so that no other process applies the record first
             op = self.spool_for_later(happening)
-            if alone:
+            if acquired:
                 self._try_to_replay(outcomes, locked=True)
-        if not alone:
+        if not acquired:
             self._try_to_replay(outcomes)
         return op, outcomes.get(op)
 
@@ -170,7 +170,7 @@ class Store:
         return SpoolRecord(new_id("op", now_ms), happening.kind, now_ms, happening.as_body())
 
     def apply_once(self, op: str, act: Callable[[Database], object]) -> None:
-        """Run `act` in a transaction, unless this operation was applied before."""
+        """Run `act` in a transaction, unless this operation has already been applied."""
         with self.transaction():
             if self.claim_operation(op):
                 act(self.database)
@@ -184,7 +184,8 @@ class Store:
     ) -> int:
         """Apply the records in the spool, if the database is available; return how many were applied.
 
-        `locked`: the caller holds the replay lock. `outcomes`: filled with the applier's result of each record.
+        `locked` means that the caller holds the replay lock. `outcomes` is filled with the applier's result for each
+        record, by operation.
         """
         outcomes = {} if outcomes is None else outcomes
 
@@ -202,7 +203,7 @@ class Store:
             self.database.wait_at_most(wait_ms)
 
     def _should_replay(self) -> bool:
-        """Say whether the spool holds records, and not too many for this process."""
+        """Return whether the spool has records, but not too many for this process."""
         try:
             size = self.spool.size()
         except OSError:
@@ -214,34 +215,34 @@ class Store:
         return None
 
     def pending_briefs(self, task: str) -> list[BriefRecord | WarningRecord]:
-        """Return the briefs and warnings of a task that are still in the spool, so that none is repeated."""
-        records = [] if self.spool.is_empty() else map(_read_given, self.spool.pending())
+        """Return a task's briefs and warnings that are still in the spool, so that they are not repeated."""
+        records = [] if self.spool.is_empty() else map(_read_brief, self.spool.pending())
         return [record for record in records if record is not None and record.given.brief.task == task]
 
     def check(self) -> list[str]:
-        """Return the faults that an integrity check finds, in the files and in the history."""
-        lost = learnings.without_event(self.database)
-        return self.database.check() + ([f"{lost} learnings lack the event of their last change"] if lost else [])
+        """Return the faults that an integrity check finds in the files and in the history."""
+        count = learnings.count_without_event(self.database)
+        return self.database.check() + ([f"{count} learnings lack the event of their last change"] if count else [])
 
     def scrubbing(self, id: str) -> Scrubbing:
         """Return a context manager for a permanent deletion. On exit, no trace is left in the database files."""
         return Scrubbing(self, id)
 
     def may_hold_traces(self, id: str) -> bool:
-        """Say whether the permanent deletion of this id was interrupted."""
+        """Return whether a permanent deletion of this id was interrupted, so that traces of it might remain."""
         return os.path.exists(os.path.join(self.place.folder, _SCRUB_NOTE + id))
 
     def set_damaged_file_aside(self) -> str:
-        """Rename a damaged database file and continue with an empty one; return the new path of the damaged file."""
+        """Rename a damaged database file, so that an empty one is created; return the damaged file's new path."""
         self.close()
-        moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self.clock() / 1000))
-        aside = f"{self.place.path}.damaged-{moment}"
+        timestamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self.clock() / 1000))
+        aside = f"{self.place.path}.damaged-{timestamp}"
         try:
             for ending in ("", "-wal", "-shm"):
                 if os.path.exists(self.place.path + ending):
                     os.rename(self.place.path + ending, aside + ending)
         except OSError as error:
-            raise cannot_write(aside, error, hint="check who owns the folder and its files") from None
+            raise cannot_write(aside, error, hint="check the owner of the folder and its files") from None
         self.place = self.place.replace(create=True)
         return aside
 
@@ -256,7 +257,7 @@ class Store:
             return self._take_effect(record)
 
     def _take_effect(self, record: SpoolRecord) -> object:
-        """Within a transaction: apply a record unless it was applied before; return the applier's result."""
+        """Within a transaction: apply a record unless it has already been applied; return the applier's result."""
         return self._applier(record.kind)(self.database, record.body) if self.claim_operation(record.op) else None
 
     def _applier(self, kind: str) -> Applier:
@@ -266,11 +267,11 @@ class Store:
 
             apply = missteps.APPLY.get(kind)
         if apply is None:
-            raise WrongRequest(f"this version does not know the kind `{kind}`")
+            raise WrongRequest(f"this version does not support records of the kind `{kind}`")
         return apply
 
     def claim_operation(self, op: str) -> bool:
-        """Within a transaction: record that an operation is applied; return False if it was applied before."""
+        """Within a transaction: record that an operation is applied; return False if it was already applied."""
         return bool(
             self.database.execute(
                 """
@@ -284,10 +285,10 @@ class Store:
         )
 
     def _open(self) -> Database:
-        new = self.place.create and not self.place.exists()
-        if new:
+        is_new = self.place.create and not self.place.exists()
+        if is_new:
             self.make_folder()
-        database = self._connect(new=new)
+        database = self._connect(create=is_new)
         try:
             number = database.check_schema()
             if number == 0 and not self.place.create:
@@ -295,25 +296,25 @@ class Store:
             if number < newest_schema():
                 self._migrate(database)
             if self.place.create and not os.path.isdir(self.place.folder):
-                self.make_folder()  # a store on a server needs it for the spool
+                self.make_folder()  # a store on a server also needs a folder, for the spool
         except BaseException:
             database.close()
             raise
         return database
 
-    def _connect(self, *, new: bool) -> Database:
+    def _connect(self, *, create: bool) -> Database:
         place = self.place
         if place.address:
             from learnt.store.postgres import PostgresDatabase
 
             return PostgresDatabase(place.address, project=place.project, wait_ms=place.wait_ms)
-        return SqliteDatabase(place.path, wait_ms=place.wait_ms, read_only=place.read_only, create=new)
+        return SqliteDatabase(place.path, wait_ms=place.wait_ms, read_only=place.read_only, create=create)
 
     def _migrate(self, database: Database) -> None:
         if self.place.read_only or database.read_only:
             raise LearntError(
-                f"{database.path} has an older schema and cannot be brought up to date from here",
-                hint="run any learnt command in its own project first",
+                f"{database.path} has an older schema, and it is open for reading only",
+                hint="run any learnt command in the project that the store belongs to, which updates the schema",
             )
         from learnt.store import migrate  # rarely needed
 
@@ -325,8 +326,8 @@ class Store:
         make_folder(self.place.folder)
 
 
-def _read_given(record: SpoolRecord) -> BriefRecord | WarningRecord | None:
-    """Return a brief or a warning; None for other records, and for unusable ones."""
+def _read_brief(record: SpoolRecord) -> BriefRecord | WarningRecord | None:
+    """Return the brief or the warning in a record; None for a record of another kind or an unusable record."""
     try:
         if record.kind == "brief":
             return BriefRecord.from_body(record.body)
@@ -336,7 +337,7 @@ def _read_given(record: SpoolRecord) -> BriefRecord | WarningRecord | None:
 
 
 def make_folder(folder: str) -> None:
-    """Create a store's folder if it is missing, private to its owner, with a .gitignore."""
+    """Create a store's folder with a .gitignore if it is missing; only its owner can read it."""
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         ignore = os.path.join(folder, ".gitignore")
@@ -346,8 +347,8 @@ def make_folder(folder: str) -> None:
         raise cannot_write(folder, error, hint="choose a folder that you can write to") from None
 
 
-def unfinished_purge(folder: str) -> bool:
-    """Say whether a permanent deletion was interrupted in this folder."""
+def has_unfinished_purge(folder: str) -> bool:
+    """Return whether a permanent deletion was interrupted in this folder."""
     return any(name.startswith(_SCRUB_NOTE) for name in os.listdir(folder))
 
 
@@ -359,7 +360,7 @@ def _hint_without_store(folder: str) -> str:
 
 
 class Scrubbing:
-    """Leaves a marker file while a permanent deletion runs, so that an interrupted one can be repeated."""
+    """Keeps a marker file during a permanent deletion, so that an interrupted deletion can be repeated."""
 
     def __init__(self, store: Store, id: str) -> None:
         self._store = store

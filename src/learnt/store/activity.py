@@ -1,7 +1,7 @@
-"""The activity of learnt inside clients: briefs, warnings and debriefs, the newest first, and the use of recall.
+"""What learnt has done inside clients: the latest briefs, warnings and debriefs, and how often recall was used.
 
-Each kind is read through its index on time; receipts and learnings are read only for the entries that are shown. A
-brief with a warning is listed as the warning. Agents' names are compared with `text.titles.key_of`.
+Each kind of entry is read through an index on time; receipts and learnings are read only for the entries that are
+shown. A brief with a warning is listed as the warning. Agents' names are compared with `text.titles.key_of`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from learnt.store.database import Database, Row
 
 KINDS = ("brief", "warning", "debrief")
-# Attempts are read by their start and sorted by their end. Some more are read, so that long ones are sorted correctly.
+# Attempts are read by their start but sorted by their end, so more than the limit are read: otherwise a long attempt
+# could be missing.
 _EXTRA_ATTEMPTS = 100
-# Part of the receipt of a brief with a warning. Inside a text of the receipt, its quotes would be escaped.
-_WARNS = '%"failed": [{%'
-_NAMED_BY_A_WARNING = """
+# This pattern occurs only in the receipt of a brief with a warning: in any string of a receipt, the quotes are escaped.
+_WARNING_PATTERN = '%"failed": [{%'
+_HAS_CURRENT_WARNING = """
     exists (
         select 1
           from warning
@@ -34,9 +35,9 @@ _NAMED_BY_A_WARNING = """
            and warning.brief = brief.id
     )
 """
-# A conversation that was compacted is warned again, and its warning then names only the later brief. The earlier briefs
-# are found through the few conversations with warnings, because searching every receipt would be slow.
-_WARNED_BEFORE = f"""
+# A conversation that was compacted is warned again, and its warning then refers only to the later brief. The earlier
+# briefs are found through the few conversations with warnings, because searching every receipt would be slow.
+_HAS_EARLIER_WARNING = f"""
     brief.id in (
         select brief.id
           from warning
@@ -45,11 +46,11 @@ _WARNED_BEFORE = f"""
          where warning.project = :project
            and brief.occasion in ('tool', 'failure')
            and brief.receipt like :warns
-           and not {_NAMED_BY_A_WARNING}
+           and not {_HAS_CURRENT_WARNING}
     )
 """
-# A conversation names its client; for other tasks it is the client of the latest brief.
-_OF_CLIENT = """
+# A conversation's task records its client; for any other task, it is the client that received the latest brief.
+_TASK_CLIENT = """
     coalesce(nullif(task.client, ''),
              (select brief.client
                 from brief
@@ -64,7 +65,7 @@ _AGENTS = """
     union select agent from warning where project = :project
     union select agent from task where project = :project
 """
-_CARRIED_A_WARNING = f"({_NAMED_BY_A_WARNING} or {_WARNED_BEFORE})"
+_HAS_WARNING = f"({_HAS_CURRENT_WARNING} or {_HAS_EARLIER_WARNING})"
 
 
 class Entry(Value):
@@ -73,7 +74,7 @@ class Entry(Value):
     what: str
     """One of KINDS."""
     id: str
-    """The id of the brief or of the attempt; for a warning, of its brief."""
+    """The id of the brief or of the attempt; a warning has the id of its brief."""
     at: int
     task: str = ""
     title: str = ""
@@ -83,22 +84,22 @@ class Entry(Value):
     occasion: str = ""
     asked_by: str = ""
     learnings: int = 0
-    """How many learnings the brief contained, or the debrief added."""
+    """How many learnings the brief contained, or how many the debrief added."""
     tokens: int | None = None
-    """The tokens of the brief, or all known tokens of the attempt."""
+    """The number of tokens in the brief, or the number of tokens that the attempt used, as far as it is known."""
     duration_ms: int | None = None
-    """How long assembling the brief took, or the attempt."""
+    """How long it took to assemble the brief, or how long the attempt took."""
     command: str = ""
     """The command that the warning is about."""
     outcome: str = ""
-    """Of a warning: prevented, repeated or needless; empty if a later warning in the conversation replaced it. Of a
-    debrief: the attempt's result."""
+    """For a warning, it is prevented, repeated or needless, or empty if a later warning in the conversation replaced
+    it. For a debrief, it is the attempt's result."""
     denied: bool = False
     """Whether the warning stopped the call."""
 
 
 class Today(Value):
-    """How much was done since a moment, and what a person has to decide."""
+    """How much has been done since the given time, and how much a person has to decide."""
 
     briefs: int = 0
     warnings: int = 0
@@ -108,16 +109,18 @@ class Today(Value):
 
 def latest(database: Database, *, limit: int, what: str = "", client: str = "", agent: str = "") -> list[Entry]:
     """Return the latest entries, newest first; an empty filter matches everything."""
-    whose = {"client": client, "agent": agent, "spelt": database.list_value(_spellings(database, agent))}
-    entries = [entry for kind, read in _READERS if what in ("", kind) for entry in read(database, whose, limit=limit)]
+    filters = {"client": client, "agent": agent, "spelt": database.list_value(_spellings(database, agent))}
+    entries = [entry for kind, read in _READERS if what in ("", kind) for entry in read(database, filters, limit=limit)]
     shown = sorted(entries, key=lambda entry: (-entry.at, entry.what, entry.id))[:limit]
-    given = _read_given(database, [entry.id for entry in shown if entry.what != "debrief"])
-    taught = _taught(database, [entry.id for entry in shown if entry.what == "debrief"])
-    return [entry.replace(learnings=(taught if entry.what == "debrief" else given).get(entry.id, 0)) for entry in shown]
+    counts = {
+        **_count_in_briefs(database, [entry.id for entry in shown if entry.what != "debrief"]),
+        **_count_from_attempts(database, [entry.id for entry in shown if entry.what == "debrief"]),
+    }
+    return [entry.replace(learnings=counts.get(entry.id, 0)) for entry in shown]
 
 
 def names(database: Database) -> tuple[list[str], list[str]]:
-    """Return the names of all known clients and agents."""
+    """Return the names of all clients, and the names of all agents, in the records."""
     clients = database.column(
         """
         select client from brief where project = :project
@@ -128,7 +131,10 @@ def names(database: Database) -> tuple[list[str], list[str]]:
 
 
 def used(database: Database, *, since: int) -> dict[str, int]:
-    """Return how often each asker requested learnings since a moment: briefs, and searches counted by day."""
+    """Return how often each kind of asker has requested a brief or searched since the given time.
+
+    Searches are counted by day, so all searches on the first day are included.
+    """
     rows = database.rows(
         """
         select asked_by, count(*) as briefs
@@ -151,20 +157,20 @@ def used(database: Database, *, since: int) -> dict[str, int]:
 
 
 def today(database: Database, *, since: int) -> Today:
-    """Return how much was done since a moment, and how many proposals and removals a person has to decide."""
+    """Return how much has been done since the given time, and how many proposals and removals await a decision."""
     row = database.row(
         f"""
         select (select count(*)
                   from brief
                  where brief.project = :project
                    and brief.created_at >= :since
-                   and not {_CARRIED_A_WARNING}) as briefs,
+                   and not {_HAS_WARNING}) as briefs,
                (select count(*) from warning where project = :project and warned_at >= :since)
                  + (select count(*)
                       from brief
                      where brief.project = :project
                        and brief.created_at >= :since
-                       and {_WARNED_BEFORE}) as warnings,
+                       and {_HAS_EARLIER_WARNING}) as warnings,
                (select count(*)
                   from warning
                  where project = :project
@@ -178,26 +184,26 @@ def today(database: Database, *, since: int) -> Today:
                        and subject like 'learn%') as to_review
         """,
         since=since,
-        warns=_WARNS,
+        warns=_WARNING_PATTERN,
     )
     return Today(**{name: int(count) for name, count in (row or {}).items()})
 
 
 def latest_brief(database: Database, task: str) -> str:
-    """Return the id of the latest brief, of one task if given; empty if there is none."""
+    """Return the id of the latest brief, or of a task's latest brief; empty if there is none."""
     which = "project = :project and task = :task" if task else "project = :project"
     sql = f"select id from brief where {which} order by created_at desc, id desc limit 1"
     return str(database.value(sql, **({"task": task} if task else {})) or "")
 
 
 def client_of(database: Database, task: str) -> str:
-    """Return the client of a task; empty if it is unknown."""
-    query = f"select {_OF_CLIENT} as client from task where task.project = :project and task.id = :task"
+    """Return a task's client; empty if it is unknown."""
+    query = f"select {_TASK_CLIENT} as client from task where task.project = :project and task.id = :task"
     return str(database.value(query, task=task) or "")
 
 
 def taught(database: Database, attempt: str) -> dict[str, str]:
-    """Return the learnings from an attempt with their titles, oldest first."""
+    """Return the ids and titles of the learnings from an attempt, oldest first."""
     rows = database.rows(
         f"""
         select learning.id, learning.title
@@ -214,7 +220,7 @@ def taught(database: Database, attempt: str) -> dict[str, str]:
 
 
 def marked(database: Database, attempt: str) -> dict[str, bool]:
-    """Return the learnings that the agent (not a person) marked in an attempt, and whether each helped."""
+    """Return the learnings that the agent (not a person) marked in an attempt, and whether each was helpful."""
     rows = database.rows(
         f"""
         select mark.learning, mark.helpful
@@ -232,42 +238,42 @@ def marked(database: Database, attempt: str) -> dict[str, bool]:
     return {row["learning"]: bool(row["helpful"]) for row in rows}
 
 
-def _during(moment: str) -> str:
-    """Return the condition that a moment belongs to an attempt: it is before the next attempt of the task began.
+def _during(time: str) -> str:
+    """Return the condition that a time is within an attempt: before the next attempt at the same task began.
 
     The first attempt includes everything before it, because a conversation is one attempt that restarts with each turn.
     """
     return f"""
-        (attempt.number = 1 or {moment} >= attempt.started_at)
+        (attempt.number = 1 or {time} >= attempt.started_at)
         and not exists (
             select 1
               from attempt later
              where later.project = attempt.project
                and later.task = attempt.task
                and later.number > attempt.number
-               and later.started_at <= {moment}
+               and later.started_at <= {time}
         )
     """
 
 
 def _spellings(database: Database, agent: str) -> list[str]:
-    """Return the spellings of an agent's name in the records."""
+    """Return all spellings of an agent's name that occur in the records."""
     if not agent:
         return []
     return [name for name in database.column(_AGENTS) if key_of(name) == key_of(agent)]
 
 
-def _briefs(database: Database, whose: dict[str, Any], *, limit: int) -> list[Entry]:
-    rows = _read_briefs(database, whose, f"not {_CARRIED_A_WARNING}", limit=limit)
+def _briefs(database: Database, filters: dict[str, Any], *, limit: int) -> list[Entry]:
+    rows = _read_briefs(database, filters, f"not {_HAS_WARNING}", limit=limit)
     return [Entry(what="brief", **row) for row in rows]
 
 
-def _earlier_warnings(database: Database, whose: dict[str, Any], *, limit: int) -> list[Entry]:
-    rows = _read_briefs(database, whose, _WARNED_BEFORE, limit=limit, more=", brief.receipt")
+def _earlier_warnings(database: Database, filters: dict[str, Any], *, limit: int) -> list[Entry]:
+    rows = _read_briefs(database, filters, _HAS_EARLIER_WARNING, limit=limit, more=", brief.receipt")
     return [Entry(what="warning", command=_warned_command(row.pop("receipt")), **row) for row in rows]
 
 
-def _read_briefs(database: Database, whose: dict[str, Any], which: str, *, limit: int, more: str = "") -> list[Row]:
+def _read_briefs(database: Database, filters: dict[str, Any], which: str, *, limit: int, more: str = "") -> list[Row]:
     return database.rows(
         f"""
         select given.*, coalesce(task.title, '') as title
@@ -282,13 +288,13 @@ def _read_briefs(database: Database, whose: dict[str, Any], which: str, *, limit
                  limit :limit) given
           left join task on task.project = :project and task.id = given.task
         """,
-        **whose,
-        warns=_WARNS,
+        **filters,
+        warns=_WARNING_PATTERN,
         limit=limit,
     )
 
 
-def _warnings(database: Database, whose: dict[str, Any], *, limit: int) -> list[Entry]:
+def _warnings(database: Database, filters: dict[str, Any], *, limit: int) -> list[Entry]:
     rows = database.rows(
         f"""
         select warned.brief as id, warned.warned_at as at, warned.task, warned.agent, warned.denied, warned.outcome,
@@ -314,25 +320,25 @@ def _warnings(database: Database, whose: dict[str, Any], *, limit: int) -> list[
           left join task on task.project = :project and task.id = warned.task
           left join misstep on misstep.project = :project and misstep.sign = warned.sign
         """,
-        **whose,
+        **filters,
         limit=limit,
     )
     for row in rows:
-        receipt = row.pop("receipt")  # only if the misstep was deleted
+        receipt = row.pop("receipt")  # not None only if the misstep was deleted
         row.update(command=row["command"] or _warned_command(receipt), denied=bool(row["denied"]))
     return [Entry(what="warning", **row) for row in rows]
 
 
 def _warned_command(receipt: str | None) -> str:
-    """Return the command that a brief warned of, from its receipt."""
+    """Return the command that a brief warned about, from the brief's receipt."""
     failed = json.loads(receipt or "{}").get("failed") or [{"command": ""}]
     return str(failed[0]["command"])
 
 
-def _debriefs(database: Database, whose: dict[str, Any], *, limit: int) -> list[Entry]:
+def _debriefs(database: Database, filters: dict[str, Any], *, limit: int) -> list[Entry]:
     rows = database.rows(
         f"""
-        select ended.*, task.title, task.agent, {_OF_CLIENT} as client
+        select ended.*, task.title, task.agent, {_TASK_CLIENT} as client
           from (select attempt.id, attempt.started_at + coalesce(attempt.duration_ms, 0) as at, attempt.task,
                        attempt.result as outcome, attempt.duration_ms,
                        case when attempt.tokens_in is not null or attempt.tokens_out is not null
@@ -345,13 +351,13 @@ def _debriefs(database: Database, whose: dict[str, Any], *, limit: int) -> list[
                                      from task
                                     where task.project = attempt.project
                                       and task.id = attempt.task
-                                      and (:client = '' or {_OF_CLIENT} = :client)
+                                      and (:client = '' or {_TASK_CLIENT} = :client)
                                       and (:agent = '' or {database.one_of("task.agent", "spelt")})))
                  order by attempt.started_at desc, attempt.id desc
                  limit :limit) ended
           join task on task.project = :project and task.id = ended.task
         """,
-        **whose,
+        **filters,
         limit=limit + _EXTRA_ATTEMPTS,
     )
     return [Entry(what="debrief", **row) for row in rows]
@@ -365,7 +371,7 @@ _READERS: tuple[tuple[str, Callable[..., list[Entry]]], ...] = (
 )
 
 
-def _read_given(database: Database, briefs: Sequence[str]) -> dict[str, int]:
+def _count_in_briefs(database: Database, briefs: Sequence[str]) -> dict[str, int]:
     """Return how many learnings each brief contained."""
     rows = database.rows(
         f"select id, receipt from brief where project = :project and {database.one_of('id', 'ids')}",
@@ -374,7 +380,7 @@ def _read_given(database: Database, briefs: Sequence[str]) -> dict[str, int]:
     return {row["id"]: len(json.loads(row["receipt"]).get("shown", ())) for row in rows}
 
 
-def _taught(database: Database, attempts: Sequence[str]) -> dict[str, int]:
+def _count_from_attempts(database: Database, attempts: Sequence[str]) -> dict[str, int]:
     """Return how many learnings came from each attempt."""
     rows: list[Row] = database.rows(
         f"""

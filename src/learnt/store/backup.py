@@ -1,4 +1,4 @@
-"""Backups of a store, always as one SQLite file, whichever engine the store uses."""
+"""Back up and restore a store. A backup is always one SQLite file, whichever engine the store uses."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from learnt.store import learnings, migrate
 from learnt.store.database import Database, newest_schema
 from learnt.store.sqlite import SqliteDatabase
 
-# Derived from the learnings, and different in each engine.
+# These tables are derived from the learnings and differ between the engines, so a restore builds them again.
 _INDEX_TABLES = ("learning_words", "learning_trigger", "posting", "word", "corpus")
 
 
 def back_up(database: Database, path: str, *, version: str, now_ms: int) -> None:
-    """Write the whole project into a new file; an unfinished file is removed."""
+    """Write the whole project to a new file; if that fails, the unfinished file is removed."""
     if os.path.exists(path):
-        raise WrongRequest(f"{path} exists already", hint="choose another file: a backup never overwrites")
+        raise WrongRequest(f"{path} already exists", hint="choose another file: a backup never overwrites a file")
     unfinished = f"{path}.{os.getpid()}.unfinished"
     try:
         os.makedirs(os.path.dirname(os.path.abspath(path)), mode=0o700, exist_ok=True)
@@ -36,36 +36,41 @@ def back_up(database: Database, path: str, *, version: str, now_ms: int) -> None
 
 
 def purge_from_backups(folder: str, delete: Callable[[Database], bool]) -> int:
-    """Run `delete` on every backup in a folder; return how many backups held the deleted data."""
-    holding, damaged = 0, []
+    """Run `delete` on every backup in a folder; return how many backups contained the deleted data."""
+    count, damaged = 0, []
     for path in _files(folder, (".unfinished", ".unfinished-wal", ".unfinished-shm", ".unfinished-journal")):
         if _is_being_written(path):
             raise TryAgain(
-                f"{path} is being written and holds the same data", hint="run the same command again when it is done"
+                f"{path} is being written and contains the same data",
+                hint="run the same command again when the backup is finished",
             )
-        os.unlink(path)  # left by a backup that was killed
+        os.unlink(path)  # a backup that was killed has left it
     for path in _files(folder, ".db"):
         try:
-            holding += _with_backup(path, lambda database: _purge(database, delete))
+            count += _with_backup(path, lambda database: _purge(database, delete))
         except CorruptDatabase:
             damaged.append(path)
     if damaged:
         raise LearntError(
-            f"{', '.join(damaged)} cannot be read and may still hold the data",
+            f"{', '.join(damaged)} cannot be read and might still contain the data",
             hint="delete that backup, and run the same command again",
         )
-    return holding
+    return count
 
 
 def open_backup(path: str) -> SqliteDatabase:
     """Open a backup for a restore; raise if it cannot be restored."""
     if not os.path.isfile(path):
-        raise WrongRequest(f"there is no backup {path}", hint="`learnt backup` says where it writes them")
+        raise WrongRequest(
+            f"there is no backup {path}", hint="`learnt backup` prints the path of the backup that it writes"
+        )
     source = SqliteDatabase(path, wait_ms=1000, read_only=True)
     try:
         number = source.check_schema()
         if number < newest_schema():
-            raise WrongRequest(f"{path} has the older schema {number}", hint="open a copy of it as a store first")
+            raise WrongRequest(
+                f"{path} has an older schema ({number})", hint="open a copy of it as a store first, which updates it"
+            )
         if source.check():
             raise CorruptDatabase(f"{path} is damaged: {source.check()[0]}", hint="use another backup")
     except BaseException:
@@ -75,7 +80,7 @@ def open_backup(path: str) -> SqliteDatabase:
 
 
 def restore(target: Database, source: Database) -> None:
-    """Replace the content of a database by that of a backup, in one transaction."""
+    """Replace a database's content with a backup's content, in one transaction."""
     tables = _tables(source)
     with target.transaction():
         target.lock_words()
@@ -93,10 +98,10 @@ def restore(target: Database, source: Database) -> None:
 def _purge(database: Database, delete: Callable[[Database], bool]) -> bool:
     migrate.bring_up_to_date(database, version=__version__, now_ms=time.time_ns() // 1_000_000)
     with database.transaction():
-        was_there = delete(database)
-    if was_there:
+        has_deleted = delete(database)
+    if has_deleted:
         database.scrub()
-    return was_there
+    return has_deleted
 
 
 def _with_backup(path: str, do: Callable[[Database], bool]) -> bool:
@@ -108,7 +113,7 @@ def _with_backup(path: str, do: Callable[[Database], bool]) -> bool:
 
 
 def _is_being_written(path: str) -> bool:
-    """Say whether the process in the name of an unfinished backup still runs."""
+    """Return whether the process whose id is part of an unfinished backup's name is still running."""
     process = path.partition(".unfinished")[0].rpartition(".")[2]
     if not process.isdecimal() or sys.platform == "win32":
         return False
@@ -131,7 +136,7 @@ def _copy_rows(source: Database, path: str, *, version: str, now_ms: int) -> Non
     target = SqliteDatabase(path, wait_ms=1000, create=True)
     try:
         migrate.bring_up_to_date(target, version=version, now_ms=now_ms)
-        # One snapshot, so that the tables are consistent with each other.
+        # All tables are read from one snapshot, so that they are consistent with each other.
         with source.transaction(), target.transaction():
             source.execute("set transaction isolation level repeatable read")
             for table in _tables(target):

@@ -9,7 +9,7 @@ _OUTCOME = ("model", "result", "tokens_in", "tokens_out", "cost_usd", "duration_
 
 
 class ModelCall(Value):
-    """One call: its purpose, its model, and the outcome."""
+    """One call: its purpose, its model and its outcome."""
 
     id: str
     purpose: str
@@ -27,7 +27,7 @@ class ModelCall(Value):
 
 
 class Spent(Value):
-    """The sums of a group of calls."""
+    """The totals for a group of calls."""
 
     purpose: str
     provider: str
@@ -45,7 +45,7 @@ def add(database: Database, call: ModelCall) -> None:
 
 
 def change(database: Database, call: ModelCall) -> None:
-    """Record the outcome of a call."""
+    """Record a call's outcome."""
     changes = ", ".join(f"{column} = :{column}" for column in _OUTCOME)
     database.execute(
         f"update model_call set {changes} where project = :project and id = :id",
@@ -62,7 +62,7 @@ def get(database: Database, id: str) -> ModelCall:
 
 
 def spent_since(database: Database, at: int) -> float:
-    """Return the cost of all calls since a moment."""
+    """Return the cost of all calls since the given time."""
     sql = "select sum(cost_usd) as spent from model_call where project = :project and at >= :at"
     return float(database.value(sql, at=at) or 0.0)
 
@@ -75,7 +75,7 @@ def spent_on(database: Database, regeneration: str) -> float | None:
 
 
 def latest(database: Database, *, limit: int, failed_only: bool = False) -> list[ModelCall]:
-    """Return the latest calls, newest first; `failed_only`: only those without an answer."""
+    """Return the latest calls, newest first; with `failed_only`, only the calls without an answer."""
     rows = database.rows(
         """
         select *
@@ -92,7 +92,7 @@ def latest(database: Database, *, limit: int, failed_only: bool = False) -> list
 
 
 def summed(database: Database, *, since: int) -> list[Spent]:
-    """Return the costs since a moment by purpose and model, highest first."""
+    """Return the costs since the given time by purpose and model, highest first."""
     rows = database.rows(
         """
         select purpose, provider, model, count(*) as calls,
@@ -107,5 +107,5 @@ def summed(database: Database, *, since: int) -> list[Spent]:
         """,
         since=since,
     )
-    whole = ("calls", "done", "tokens_in", "tokens_out")
-    return [Spent(**{**row, **{name: int(row[name]) for name in whole}}) for row in rows]
+    int_columns = ("calls", "done", "tokens_in", "tokens_out")
+    return [Spent(**{**row, **{name: int(row[name]) for name in int_columns}}) for row in rows]

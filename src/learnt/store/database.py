@@ -1,7 +1,7 @@
 """One connection to a database: statements with `:name` parameters, and transactions.
 
 This is the part that both engines share; `sqlite.py` and `postgres.py` connect, run statements and translate errors.
-Every statement may use `:project`: a connection serves one project.
+A connection serves one project, and every statement can use `:project`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ MIGRATIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "migration
 
 
 def newest_schema(folder: str = MIGRATIONS) -> int:
-    """Return the number of the last migration that this program knows."""
+    """Return the number of the newest migration in a folder."""
     return max(int(file.partition("_")[0]) for file in os.listdir(folder) if file.endswith(".sql"))
 
 
 def insert_statement(table: str, row: Collection[str], otherwise: str = "") -> str:
-    """Return the statement that inserts a row with these columns, and the project's."""
+    """Return the statement that inserts a row with these columns and `project`."""
     columns = dict.fromkeys(("project", *row))
     return f"insert into {table} ({', '.join(columns)}) values (:{', :'.join(columns)}) {otherwise}"
 
@@ -39,11 +39,12 @@ class Database:
 
     engine = ""
     begin_statement = "begin"
-    # Appended to a select whose row is about to change; SQLite's write lock covers the whole file already.
+    # This clause locks the rows of a select that are about to change. SQLite's write lock already covers the whole
+    # file.
     for_update = ""
-    # Skips rows that another process has locked.
+    # This clause does the same, but skips rows that another process has locked.
     skip_locked = ""
-    # A join that reads its left side first, for an engine that would choose the wrong order.
+    # This join reads its left side first, for an engine that would choose the wrong order.
     then_join = "join"
 
     def __init__(self, path: str, project: str) -> None:
@@ -56,7 +57,7 @@ class Database:
         raise NotImplementedError(self.engine)
 
     def script(self, sql: str) -> None:
-        """Run many statements that take no parameters."""
+        """Run several statements that have no parameters."""
         raise NotImplementedError(self.engine)
 
     def close(self) -> None:
@@ -81,7 +82,7 @@ class Database:
         return [next(iter(row.values())) for row in self.rows(sql, **parameters)]
 
     def has(self, sql: str, **parameters: Any) -> bool:
-        """Say whether a query returns any row."""
+        """Return whether a query returns any row."""
         return bool(self.rows(sql, **parameters))
 
     def execute(self, sql: str, **parameters: Any) -> int:
@@ -89,11 +90,11 @@ class Database:
         return self.run(sql, {"project": self.project, **parameters})[1]
 
     def insert(self, table: str, row: Row, *, otherwise: str = "") -> int:
-        """Insert a row of this project; `otherwise` says what to do on a conflict. Return how many rows changed."""
+        """Insert a row into this project; return how many rows changed. `otherwise` is the clause for a conflict."""
         return self.execute(insert_statement(table, row, otherwise), **row)
 
     def counter(self, name: str) -> int:
-        """Return the value of a counter."""
+        """Return a counter's value; 0 if there is no such counter."""
         return int(self.value("select value from counter where project = :project and name = :name", name=name) or 0)
 
     def count(self, name: str, number: int = 1) -> None:
@@ -106,87 +107,88 @@ class Database:
         raise NotImplementedError(self.engine)
 
     def one_of(self, column: str, name: str) -> str:
-        """Return a condition: the column holds one of the values of the list parameter `name`."""
+        """Return the condition that the column has one of the values in the list parameter `name`."""
         raise NotImplementedError(self.engine)
 
     def list_value(self, values: Sequence[str]) -> object:
-        """Return a list as the parameter that `one_of` takes."""
+        """Return a list as a value for the parameter of `one_of`."""
         raise NotImplementedError(self.engine)
 
     def put_postings(self, learning: str, words: Sequence[str]) -> None:
-        """Within a transaction: store the words of a learning, if the engine has no full-text index."""
+        """Within a transaction: store a learning's words, if the engine has no full-text index."""
 
     def remove_postings(self, learning: str) -> None:
-        """Within a transaction: delete the words of a learning."""
+        """Within a transaction: delete a learning's words."""
 
     def match_words(
         self, weights: Mapping[str, float], columns: tuple[str, str], which: Condition, newest: int | None
     ) -> list[Row]:
-        """Return columns of `learning` and `learning_words` for the `:limit` best matches of the words.
+        """Return columns of `learning` and `learning_words` for the `:limit` learnings that match the words best.
 
-        `newest`: search only this many of the newest learnings; None: search all.
+        `newest` is how many of the newest learnings to search; None means all.
         """
         raise NotImplementedError(self.engine)
 
     def for_update_of(self, table: str) -> str:
-        """Return the clause that locks the rows of one table in a join."""
+        """Return the clause that locks only one table's rows in a join."""
         return f"{self.for_update} of {table}" if self.for_update else ""
 
-    def refuse_writing(self) -> LearntError:
+    def read_only_error(self) -> LearntError:
         """Return the error for a write to a database that is open for reading only."""
         return LearntError(
             f"cannot write {self.path}: it is open for reading only",
-            hint="check who owns the file and its folder, or name another store",
+            hint="check the owner and the permissions of the file and its folder, or use another store",
         )
 
     def transaction(self) -> Transaction:
-        """Return a context manager in which all changes take effect, or none."""
+        """Return a context manager in which either all changes take effect or none does."""
         return Transaction(self)
 
     def wait_at_most(self, wait_ms: int) -> int:
-        """Set how long a statement waits for other writers; return the previous value. No effect on a server."""
+        """Set how long a statement waits for other writers; return the previous value. It has no effect on a server."""
         return wait_ms
 
     def lock_words(self) -> None:
-        """Within a transaction: make other writers of the word index wait until it ends."""
+        """Within a transaction: make other writers of the word index wait until the transaction ends."""
 
     def lock_queue(self) -> None:
-        """Within a transaction: make other processes that link tasks wait until it ends."""
+        """Within a transaction: make other processes that link tasks wait until the transaction ends."""
 
     def lock_spending(self) -> None:
-        """Within a transaction: make other processes that are about to spend wait until it ends."""
+        """Within a transaction: make other processes that are about to spend wait until the transaction ends."""
 
-    def now_ms(self, here: int) -> int:
-        """Return the time by the clock that all users of this database share; `here`: the local time."""
-        return here
+    def now_ms(self, local_ms: int) -> int:
+        """Return the time by the clock that all users of this database share; `local_ms` is the local time."""
+        return local_ms
 
     def lock_schema(self) -> None:
-        """Within a transaction: keep other migrating processes out until it ends."""
+        """Within a transaction: make other migrating processes wait until the transaction ends."""
 
     def enforce_foreign_keys(self, enforced: bool) -> None:
-        """Turn foreign key checks on or off, if the engine can; call it outside transactions."""
+        """Turn foreign key checks on or off, if the engine supports it; call it outside transactions."""
 
     def broken_references(self) -> list[str]:
-        """Describe the rows whose foreign keys refer to missing rows."""
+        """Return a description of each row whose foreign key refers to a missing row."""
         return []
 
     def schema_number(self) -> int:
-        """Return the number of the last applied migration, 0 for an empty database."""
-        # Check `learning` first: both are created in one transaction, so a process that sees it also sees `migration`.
+        """Return the number of the last applied migration; 0 for an empty database."""
+        # Check `learning` first. Both tables are created in one transaction, so a process that sees `learning` also
+        # sees `migration`, even if another process creates them between the two checks.
         has_learnings = self.has_table("learning")
         if not self.has_table("migration"):
             if has_learnings:
-                raise LearntError(f"{self.path} is not a store of learnt", hint="choose another database")
+                raise LearntError(f"{self.path} is not a learnt store", hint="choose another database")
             return 0
         return int(self.value("select max(number) as newest from migration") or 0)
 
     def check_schema(self, folder: str = MIGRATIONS) -> int:
-        """Return the number of the schema; raise if it is newer than this program."""
+        """Return the schema's number; raise if the schema is newer than this program."""
         number, newest = self.schema_number(), newest_schema(folder)
         if number > newest:
             theirs = self.value("select learnt from migration where number = :number", number=number)
             raise NewerDatabase(
-                f"{self.path} was written by learnt {theirs} (schema {number}); this one knows schema {newest}",
+                f"{self.path} was written by learnt {theirs} (schema {number}); this version supports schema {newest}",
                 hint="upgrade with `pip install -U learnt`, or open a backup",
             )
         return number
@@ -195,7 +197,7 @@ class Database:
         """Update the statistics that the query planner uses."""
 
     def has_table(self, name: str) -> bool:
-        """Say whether the database has this table."""
+        """Return whether the database has this table."""
         raise NotImplementedError(self.engine)
 
     def check(self) -> list[str]:
@@ -203,11 +205,11 @@ class Database:
         raise NotImplementedError(self.engine)
 
     def copy_to(self, path: str) -> bool:
-        """Write a consistent copy into a new file and return True; False if the engine has no file to copy."""
+        """Write a consistent copy to a new file and return True; return False if the engine has no file to copy."""
         return False
 
     def scrub(self) -> None:
-        """Remove the traces of deleted rows from the database files."""
+        """Remove all traces of deleted rows from the database files."""
         raise NotImplementedError(self.engine)
 
     def versions(self) -> dict[str, str]:
@@ -240,4 +242,4 @@ class Transaction:
         try:
             self._database.run("rollback", {})
         except LearntError:
-            return  # the connection and its transaction are gone; report the first error
+            return  # the connection and its transaction are gone, so only the first error is reported

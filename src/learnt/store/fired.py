@@ -1,7 +1,7 @@
-"""The last hook event of each client: one small file per client, which every event overwrites.
+"""Each client's last hook event, in one small file per client, which every event overwrites.
 
-A hook writes it with every event, so it costs one open and one write, without fsync and without further imports. Errors
-are ignored.
+A hook writes the file at every event, so writing takes one open and one write, without fsync and without further
+imports. Errors are ignored.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 FOLDER = "fired"
 _ENDING = ".json"
-_LONGEST_NAME = 60
-_LONGEST_EVENT = 20
+_MAX_NAME_LENGTH = 60
+_MAX_EVENT_LENGTH = 20
 # The content has a fixed length, so the file is overwritten in place: replacing or truncating it is 50 times slower.
 _LENGTH = 240
 
 
 class Fired:
-    """The last served event of a client: its time and name, how long it took, and the length of the answer."""
+    """A client's last event: its time, its name, how long the hook took, and the length of the hook's answer."""
 
     __slots__ = ("at", "chars", "duration_ms", "event")
 
@@ -39,12 +39,12 @@ class Fired:
 
 
 def note(folder: str, client: str, event: str, at: int, duration_ms: float, chars: int) -> None:  # noqa: PLR0917 - one line of a log
-    """Record in a store's folder that an event of a client was served; best effort."""
-    if not client.replace("-", "").isalnum() or len(client) > _LONGEST_NAME:
-        return  # it would be the name of a file
+    """Record in a store's folder that a client's event was served, if possible."""
+    if not client.replace("-", "").isalnum() or len(client) > _MAX_NAME_LENGTH:
+        return  # the name would become the name of a file
     import json
 
-    fired = Fired(at=at, event=event[:_LONGEST_EVENT], duration_ms=round(duration_ms, 1), chars=chars)
+    fired = Fired(at=at, event=event[:_MAX_EVENT_LENGTH], duration_ms=round(duration_ms, 1), chars=chars)
     path = os.path.join(folder, FOLDER, client + _ENDING)
     content = json.dumps(fired.as_dict()).encode().ljust(_LENGTH)
     try:
@@ -58,15 +58,15 @@ def note(folder: str, client: str, event: str, at: int, duration_ms: float, char
 
 
 def read(folder: str) -> dict[str, Fired]:
-    """Return the last served event of each client, by the client's name."""
-    place = os.path.join(folder, FOLDER)
+    """Return each client's last event, by the client's name."""
+    fired_folder = os.path.join(folder, FOLDER)
     try:
-        names = sorted(os.listdir(place))
+        names = sorted(os.listdir(fired_folder))
     except OSError:
         return {}
     events = {}
     for name in names:
-        fired = _read_one(os.path.join(place, name)) if name.endswith(_ENDING) else None
+        fired = _read_file(os.path.join(fired_folder, name)) if name.endswith(_ENDING) else None
         if fired is not None:
             events[name.removesuffix(_ENDING)] = fired
     return events
@@ -80,17 +80,17 @@ def _write(path: str, content: bytes) -> None:
         os.close(file)
 
 
-def _read_one(path: str) -> Fired | None:
+def _read_file(path: str) -> Fired | None:
     import json
 
     try:
         with open(path, "rb") as file:
-            read = json.loads(file.read(_LENGTH))
+            fields = json.loads(file.read(_LENGTH))
         return Fired(
-            at=int(read["at"]),
-            event=str(read["event"]),
-            duration_ms=float(read["duration_ms"]),
-            chars=int(read["chars"]),
+            at=int(fields["at"]),
+            event=str(fields["event"]),
+            duration_ms=float(fields["duration_ms"]),
+            chars=int(fields["chars"]),
         )
     except (OSError, ValueError, TypeError, KeyError, RecursionError, OverflowError):
         return None

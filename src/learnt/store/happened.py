@@ -1,7 +1,8 @@
 """Records of briefs with their injections, attempts and marks.
 
-Each kind of record is a value with a JSON body. It is applied in the same way at once or by a later replay of the
-spool; applying it again changes nothing. Bodies are stored on users' disks, so old ones must stay readable.
+Each kind of record is a value with a JSON body. It is applied in the same way whether it is applied at once or by a
+later replay of the spool; applying it again changes nothing. Bodies are stored on users' disks, so bodies written by
+older versions must stay readable.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _NOT_STORED = ("injections", "text")
 
 
 class Mark(Value):
-    """Helpful or not helpful, on one injection."""
+    """A statement that one injected learning was helpful, or not helpful."""
 
     learning: str
     task: str
@@ -48,7 +49,7 @@ class Mark(Value):
 
 
 class BriefRecord(Value):
-    """A brief was given, usually for a task."""
+    """A brief was given to an agent, usually for a task."""
 
     kind = "brief"
     task: Task | None
@@ -56,7 +57,7 @@ class BriefRecord(Value):
 
     @property
     def given(self) -> BriefRecord:
-        """This record, so that briefs and warnings can be read alike."""
+        """This record itself: a WarningRecord has the same attribute, so both can be read in the same way."""
         return self
 
     def as_body(self) -> Body:
@@ -75,7 +76,7 @@ class BriefRecord(Value):
 
 
 class WarningRecord(Value):
-    """A brief warned a conversation of a command that failed before."""
+    """A brief warned a conversation about a command that had failed before."""
 
     kind = "warning"
     given: BriefRecord
@@ -86,7 +87,7 @@ class WarningRecord(Value):
     denied: bool
     """Whether the call was stopped."""
     failures: int
-    """How often the command failed since; 1 if the warning was given after a failed call."""
+    """How often the command has failed since; it starts at 1 if the warning was given after a failed call."""
     warned_at: int
 
     def as_body(self) -> Body:
@@ -103,7 +104,7 @@ class WarningRecord(Value):
 
 
 class ForgottenRecord(Value):
-    """A conversation was compacted or cleared, and lost its learnings."""
+    """A conversation was compacted or cleared, so that it lost its learnings."""
 
     kind = "forgotten"
     as_body = Value.as_dict
@@ -112,24 +113,26 @@ class ForgottenRecord(Value):
 
 
 def apply_brief(database: Database, body: Body) -> None:
-    """Apply the body of a brief."""
+    """Apply a brief's body."""
     put_brief(database, BriefRecord.from_body(body))
 
 
 def put_brief(database: Database, record: BriefRecord) -> None:
-    """Store a brief; learnings that the task was given before are not counted again."""
+    """Store a brief and its injections; learnings that the task was given before are not counted again."""
     brief = record.brief
     if record.task:
         tasks.ensure(database, record.task)
     row = {name: value for name, value in brief.as_dict().items() if name not in _NOT_STORED}
     row["receipt"] = json.dumps(brief.receipt, ensure_ascii=False)
     database.insert("brief", row, otherwise="on conflict (project, id) do nothing")
-    for injection in sorted(brief.injections, key=lambda injection: injection.learning):  # one order for all writers
+    for injection in sorted(
+        brief.injections, key=lambda injection: injection.learning
+    ):  # all writers use one order, so that they cannot deadlock
         _put_injection(database, injection)
 
 
 def apply_attempt(database: Database, body: Body) -> None:
-    """Store an attempt and its failure report, as spooled by older versions."""
+    """Apply an attempt with its failure report, which older versions have spooled."""
     failure = body["failure"] and Failure(**{**body["failure"], "files": tuple(body["failure"]["files"])})
     tasks.ensure(database, Task(**body["task"]))
     tasks.add_attempt(database, Attempt(**body["attempt"]), failure or None)
@@ -147,7 +150,7 @@ def get_brief(database: Database, id: str) -> Brief:
 
 
 def injected(database: Database, task: str, *, since: int = 0) -> dict[str, bool]:
-    """Return the learnings that a task was given since a moment, and whether each was held out."""
+    """Return the learnings that a task has been given since the given time, and whether each was held out."""
     rows = database.rows(
         """
         select learning, held_out
@@ -164,7 +167,7 @@ def injected(database: Database, task: str, *, since: int = 0) -> dict[str, bool
 
 
 def given_to(database: Database, task: str) -> dict[str, str]:
-    """Return the learnings that a task was given, each with the agent of the latest brief that contained it."""
+    """Return the learnings that a task has been given, each with the agent that received it last."""
     rows = database.rows(
         """
         select injection.learning, brief.agent
@@ -180,7 +183,7 @@ def given_to(database: Database, task: str) -> dict[str, str]:
 
 
 def agents(database: Database, *, limit: int) -> list[str]:
-    """Return the agents of the latest briefs, each once."""
+    """Return the distinct agents that received the latest briefs, latest first."""
     return database.column(
         """
         select agent, max(created_at) as latest
@@ -200,13 +203,13 @@ def agents(database: Database, *, limit: int) -> list[str]:
 
 
 def add_mark(database: Database, mark: Mark) -> bool:
-    """Store a mark on an injection; return False if there was one already."""
+    """Store a mark on an injection; return False if the injection already has a mark."""
     row = {**mark.as_dict(), "helpful": int(mark.helpful)}
     return bool(database.insert("mark", row, otherwise="on conflict (project, learning, task) do nothing"))
 
 
 def remove_mark(database: Database, mark: Mark) -> None:
-    """Delete a mark, so that another one can be given."""
+    """Delete a mark, so that the injection can be marked again."""
     sql = "delete from mark where project = :project and learning = :learning and task = :task"
     database.execute(sql, learning=mark.learning, task=mark.task)
 
@@ -234,7 +237,7 @@ def _put_injection(database: Database, injection: Injection) -> None:
 
 
 def count_use(database: Database, id: str, *, at: int) -> None:
-    """Count that a learning was shown, if it is in this store."""
+    """Increment a learning's use counter, if the learning is in this store."""
     database.execute(
         """
         update learning
@@ -249,7 +252,7 @@ def count_use(database: Database, id: str, *, at: int) -> None:
 
 
 def any_injected(database: Database, of_tasks: Sequence[str], *, since: int) -> bool:
-    """Say whether one of these tasks was given a learning since a moment."""
+    """Return whether any of these tasks has been given a learning since the given time."""
     return database.has(
         f"""
         select learning
@@ -266,5 +269,8 @@ def any_injected(database: Database, of_tasks: Sequence[str], *, since: int) -> 
 
 
 def search_counter(asker: str, at: int | None) -> str:
-    """Return the name of the counter for an asker's searches on a day; None gives the end of the range."""
+    """Return the name of the counter for an asker's searches on one day.
+
+    If `at` is None, return a name after those of all days.
+    """
     return f"searches by {asker} on day {'999999' if at is None else f'{at // DAY_MS:06d}'}"

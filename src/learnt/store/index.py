@@ -1,7 +1,7 @@
 """Find learnings by their fields, their words and their triggers.
 
-Our own code splits texts into words, for both engines. Each engine finds candidates in its own way; both return the
-words, and the caller ranks the candidates by one rule.
+For both engines, our own code splits texts into words. Each engine finds candidates in its own way and returns their
+words; the caller ranks the candidates by one rule.
 """
 
 from __future__ import annotations
@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from learnt.store.database import Condition, Database, Row
 
 FIELDS = ("title", *PARAGRAPHS, "tags")
-_CUT = ", ".join((*(f"learning_words.{field} as cut_{field}" for field in FIELDS), "learning_words.length"))
-_JUDGED = "learning.id, learning.confidence, learning.created_at, learning.pinned, learning.task, learning.category"
-_MOST_TRIGGERED = 500
-_EQUAL = ("status", "domain", "category", "kind", "goal", "task")
-_COMPARED = {
+_WORD_COLUMNS = ", ".join((*(f"learning_words.{field} as cut_{field}" for field in FIELDS), "learning_words.length"))
+_RANKING_COLUMNS = (
+    "learning.id, learning.confidence, learning.created_at, learning.pinned, learning.task, learning.category"
+)
+_MAX_TRIGGERED = 500
+_EQUALITY_FIELDS = ("status", "domain", "category", "kind", "goal", "task")
+_COMPARISONS = {
     "exclude_goal": "learning.goal != :exclude_goal",
     "min_confidence": "learning.confidence >= :min_confidence",
     "trusted_from": "(learning.confidence >= :trusted_from or learning.pinned = 1)",
@@ -37,8 +39,8 @@ _COMPARED = {
 class Filter(Value):
     """Which learnings to list; None means any.
 
-    `conditions` is the filter in SQL. `takes` applies trust, categories and exclusions to a candidate that was read for
-    several filters at once.
+    `conditions` returns the filter as SQL. `accepts` applies trust, categories and exclusions to a candidate that was
+    read for several filters at once.
     """
 
     status: str | None = "active"
@@ -51,16 +53,16 @@ class Filter(Value):
     exclude_goal: str | None = None
     min_confidence: float | None = None
     trusted_from: float | None = None
-    """Only learnings with at least this confidence, and pinned ones."""
+    """List only pinned learnings, and learnings with at least this confidence."""
     doubted_below: float | None = None
-    """Only learnings with less confidence that are not pinned."""
+    """List only learnings that have less than this confidence and are not pinned."""
     exclude_task: str | None = None
     """Leave out learnings from this task."""
     exclude_ids: tuple[str, ...] = ()
     only_excluded: bool = False
-    """Only learnings that `exclude_task` and `exclude_ids` would leave out."""
+    """List only learnings that `exclude_task` and `exclude_ids` would leave out."""
     in_categories: tuple[str, ...] = ()
-    """Only learnings of these categories, in exactly this spelling; empty: any."""
+    """List only learnings in these categories, in exactly this spelling; empty means any."""
     not_in_categories: tuple[str, ...] = ()
 
     def check(self) -> None:
@@ -69,12 +71,15 @@ class Filter(Value):
             if value is not None and value not in choices:
                 raise WrongRequest(f"there is no {name} `{value}`", hint=f"choose one of: {', '.join(choices)}")
         if self.min_confidence is not None and not 0.0 <= self.min_confidence <= 1.0:
-            raise WrongRequest(f"a confidence of {self.min_confidence} does not exist", hint="it goes from 0.1 to 1.0")
+            raise WrongRequest(
+                f"the minimum confidence must be between 0 and 1, not {self.min_confidence}",
+                hint="learnings have confidences from 0.1 to 1.0",
+            )
 
-    def takes(self, candidate: Candidate, *, triggered: bool = False) -> bool:
-        """Say whether trust, categories and exclusions allow a candidate; the database has checked the rest.
+    def accepts(self, candidate: Candidate, *, triggered: bool = False) -> bool:
+        """Return whether trust, categories and exclusions allow a candidate; the database has checked the rest.
 
-        If a trigger holds, the category does not matter.
+        A candidate with a matching trigger is accepted whatever its category, but not if `in_categories` is set.
         """
         category, is_trusted = candidate.category, candidate.is_trusted
         if self.in_categories and (triggered or category not in self.in_categories):
@@ -89,31 +94,31 @@ class Filter(Value):
         return excluded == self.only_excluded
 
     def conditions(self, database: Database) -> Condition:
-        """Return the filter in SQL, and its parameters."""
-        compared = {**{field: f"learning.{field} = :{field}" for field in _EQUAL}, **_COMPARED}
-        given = {field: getattr(self, field) for field in compared if getattr(self, field) is not None}
-        conditions = ["learning.project = :project", *(compared[field] for field in given)]
+        """Return the filter as SQL, and its parameters."""
+        comparisons = {**{field: f"learning.{field} = :{field}" for field in _EQUALITY_FIELDS}, **_COMPARISONS}
+        parameters = {field: getattr(self, field) for field in comparisons if getattr(self, field) is not None}
+        conditions = ["learning.project = :project", *(comparisons[field] for field in parameters)]
         if self.tag is not None:
             conditions.append("learning.tags like :tag escape '\\'")
-            given["tag"] = f"%{_like_literally(json.dumps(self.tag.lower(), ensure_ascii=False))}%"
+            parameters["tag"] = f"%{_escape_like(json.dumps(self.tag.lower(), ensure_ascii=False))}%"
         for field, negation in (("in_categories", ""), ("not_in_categories", "not ")):
             if getattr(self, field):
                 conditions.append(f"{negation}({database.one_of('learning.category', field)})")
-                given[field] = database.list_value(getattr(self, field))
+                parameters[field] = database.list_value(getattr(self, field))
         excluded = []
         if self.exclude_task:
             excluded.append("learning.task = :exclude_task")
-            given["exclude_task"] = self.exclude_task
+            parameters["exclude_task"] = self.exclude_task
         if self.exclude_ids:
             excluded.append(database.one_of("learning.id", "exclude_ids"))
-            given["exclude_ids"] = database.list_value(self.exclude_ids)
+            parameters["exclude_ids"] = database.list_value(self.exclude_ids)
         if excluded or self.only_excluded:
             conditions.append(f"{'' if self.only_excluded else 'not '}({' or '.join(excluded) or '1 = 0'})")
-        return " and ".join(conditions), given
+        return " and ".join(conditions), parameters
 
 
 class Candidate:
-    """A learning that may match, with its words by field but without its text."""
+    """A learning that might match, with the words of each field but without the text."""
 
     __slots__ = ("category", "confidence", "created_at", "id", "length", "pinned", "task", "texts")
 
@@ -132,9 +137,9 @@ class Candidate:
         """Return the words of all fields, with repetitions."""
         return " ".join(self.texts.values()).split()
 
-    def is_trusted(self, least: float) -> bool:
-        """Say whether it has at least this confidence, or is pinned."""
-        return self.pinned or self.confidence >= least
+    def is_trusted(self, min_confidence: float) -> bool:
+        """Return whether the learning is pinned or has at least this confidence."""
+        return self.pinned or self.confidence >= min_confidence
 
 
 class Counts(Value):
@@ -148,20 +153,20 @@ class Counts(Value):
 def put(database: Database, learning: Learning) -> None:
     """Index a learning, replacing its old entry."""
     remove(database, learning.id)
-    cut = {field: indexed_words(_text_of(learning, field)) for field in FIELDS}
-    everything = [word for field in FIELDS for word in cut[field]]
-    # The length counts only the words of the text, not the additional forms of identifiers.
+    by_field = {field: indexed_words(_text_of(learning, field)) for field in FIELDS}
+    all_words = [word for field in FIELDS for word in by_field[field]]
+    # The length includes only the words of the text, not the additional forms of identifiers.
     length = sum(len(words(_text_of(learning, field))) for field in FIELDS)
-    cut_words = {field: " ".join(cut[field]) for field in FIELDS}
-    database.insert("learning_words", {"learning": learning.id, **cut_words, "length": length})
-    database.put_postings(learning.id, everything)
-    _count(database, sorted(set(everything)), learnings=1, length=length)
+    joined = {field: " ".join(by_field[field]) for field in FIELDS}
+    database.insert("learning_words", {"learning": learning.id, **joined, "length": length})
+    database.put_postings(learning.id, all_words)
+    _count(database, sorted(set(all_words)), learnings=1, length=length)
     _put_triggers(database, learning)
 
 
 def remove(database: Database, id: str) -> None:
     """Remove a learning from the index, if it is indexed."""
-    row = database.row(f"select {_CUT} from learning_words where project = :project and learning = :id", id=id)
+    row = database.row(f"select {_WORD_COLUMNS} from learning_words where project = :project and learning = :id", id=id)
     if row is None:
         return
     indexed = {word for field in FIELDS for word in row[f"cut_{field}"].split()}
@@ -185,24 +190,24 @@ def counts(database: Database, wanted: Sequence[str]) -> Counts:
     )
 
 
-def ids(database: Database, which: Filter, *, limit: int) -> list[str]:
-    """Return the ids of some matching learnings, in no order."""
+def find_ids(database: Database, which: Filter, *, limit: int) -> list[str]:
+    """Return the ids of some matching learnings, in no particular order."""
     where, parameters = which.conditions(database)
     return database.column(f"select learning.id from learning where {where} limit :limit", limit=limit, **parameters)
 
 
-def with_words(
+def find_by_words(
     database: Database, weights: Mapping[str, float], which: Filter, *, limit: int, newest: int | None = None
 ) -> list[Candidate]:
-    """Return the best matches of the words.
+    """Return the learnings that match the words best.
 
-    `newest`: search only this many of the newest learnings first, and all if that gives too few.
+    If `newest` is set, only this many of the newest learnings are searched first, and all if that finds too few.
     """
-    columns = (_JUDGED, _CUT)
+    columns = (_RANKING_COLUMNS, _WORD_COLUMNS)
     where, parameters = which.conditions(database)
     parameters["limit"] = limit
     rows = database.match_words(weights, columns, (where, parameters), newest)
-    if newest is not None and len(rows) < limit:  # the others are older
+    if newest is not None and len(rows) < limit:
         rows = database.match_words(weights, columns, (where, parameters), None)
     return [Candidate(row) for row in rows]
 
@@ -211,7 +216,7 @@ def read_candidates(database: Database, ids: Sequence[str]) -> list[Candidate]:
     """Return the candidates with these ids."""
     rows = database.rows(
         f"""
-        select {_JUDGED}, {_CUT}
+        select {_RANKING_COLUMNS}, {_WORD_COLUMNS}
           from learning
           join learning_words on learning_words.project = learning.project and learning_words.learning = learning.id
          where learning.project = :project
@@ -222,17 +227,18 @@ def read_candidates(database: Database, ids: Sequence[str]) -> list[Candidate]:
     return [Candidate(row) for row in rows]
 
 
-def with_triggers(
-    database: Database, anchors: Mapping[str, set[str]], holds: Callable[[str, str], bool], which: Filter
+def find_by_triggers(
+    database: Database, anchors: Mapping[str, set[str]], matches: Callable[[str, str], bool], which: Filter
 ) -> dict[str, str]:
-    """Return the ids of the learnings with a trigger that holds, each with the trigger; of many, the most trusted.
+    """Return the ids of the learnings that have a matching trigger, each with its trigger.
 
-    `holds` tests a kind and a pattern. Each pattern is tested once, and only if its anchor occurs.
+    If there are very many, only the most trusted learnings are returned. `matches` tests a kind and a pattern; each
+    pattern is tested once, and only if its anchor occurs.
     """
     conditions = which.conditions(database)
     triggered: dict[str, str] = {}
     for kind in (kind for kind, occurring in anchors.items() if occurring):
-        of_kind = {"trigger_kind": kind, "anchors": database.list_value(sorted(anchors[kind]))}
+        kind_parameters = {"trigger_kind": kind, "anchors": database.list_value(sorted(anchors[kind]))}
         patterns = database.rows(
             f"""
             select distinct pattern
@@ -241,16 +247,16 @@ def with_triggers(
                and kind = :trigger_kind
                and {database.one_of("anchor", "anchors")}
             """,
-            **of_kind,
+            **kind_parameters,
         )
-        holding = [row["pattern"] for row in patterns if holds(kind, row["pattern"])]
-        for row in _with_patterns(database, of_kind, holding, conditions) if holding else ():
+        matching = [row["pattern"] for row in patterns if matches(kind, row["pattern"])]
+        for row in _find_by_patterns(database, kind_parameters, matching, conditions) if matching else ():
             triggered.setdefault(row["id"], f"{kind}: {row['pattern']}")
     return triggered
 
 
-def _with_patterns(
-    database: Database, of_kind: dict[str, Any], patterns: list[str], conditions: Condition
+def _find_by_patterns(
+    database: Database, kind_parameters: dict[str, Any], patterns: list[str], conditions: Condition
 ) -> list[Row]:
     where, parameters = conditions
     return database.rows(
@@ -268,16 +274,16 @@ def _with_patterns(
          limit :most
         """,
         patterns=database.list_value(patterns),
-        most=_MOST_TRIGGERED,
-        **of_kind,
+        most=_MAX_TRIGGERED,
+        **kind_parameters,
         **parameters,
     )
 
 
 def _count(database: Database, distinct: list[str], *, learnings: int, length: int) -> None:
-    count_on = "on conflict (project, word) do update set learnings = word.learnings + :learnings"
+    add_up = "on conflict (project, word) do update set learnings = word.learnings + :learnings"
     rows = [{"word": word, "learnings": learnings} for word in distinct]
-    database.execute_many(insert_statement("word", ("word", "learnings"), count_on), rows)
+    database.execute_many(insert_statement("word", ("word", "learnings"), add_up), rows)
     sums = "learnings = corpus.learnings + :learnings, words = corpus.words + :words"
     corpus = {"learnings": learnings, "words": length}
     database.insert("corpus", corpus, otherwise=f"on conflict (project) do update set {sums}")
@@ -296,5 +302,5 @@ def _text_of(learning: Learning, field: str) -> str:
     return " ".join(learning.tags) if field == "tags" else str(getattr(learning, field))
 
 
-def _like_literally(text: str) -> str:
+def _escape_like(text: str) -> str:
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

@@ -1,6 +1,6 @@
 """Learnings in the database, and their history.
 
-Every change of a learning is stored together with its event, in the caller's transaction.
+Every change to a learning is stored together with its event, in the caller's transaction.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 _FIELDS = tuple(field for field in Learning.fields if field != "scope")
 _COLUMNS = tuple({"commit": "git_commit"}.get(field, field) for field in _FIELDS)
-# Not among an event's values: the event has its own time and version.
+# Events do not record these fields, because an event has its own time and version.
 _NOT_IN_EVENTS = ("id", "updated_at", "version", "scope")
-# Derived from other fields, and stored for lookups.
+# These columns are derived from other fields and stored for lookups.
 _DERIVED = ("sameness", "title_sameness")
 _SEARCHED = (*index.FIELDS, "triggers")
 _UPDATE = f"""
@@ -38,12 +38,12 @@ _UPDATE = f"""
 _MAX_IN_A_FILE = 5_000
 _STAMP = "stamp of learnings"
 
-# An empty learning. The event of a creation holds the differences from it.
+# The event that records a creation contains the differences from this empty learning.
 _BLANK = Learning(id="learn_0", title="-")
 
 
 class Change(Value):
-    """Who changes a learning, by which verb, when and why."""
+    """Who changes a learning, with which verb, when and why."""
 
     what: str
     who: str
@@ -53,7 +53,7 @@ class Change(Value):
 
 
 def add(database: Database, learning: Learning, change: Change) -> None:
-    """Insert a learning and the event of its creation."""
+    """Insert a learning and the event that records its creation."""
     database.lock_words()
     database.insert("learning", _row(learning))
     index.put(database, learning)
@@ -81,15 +81,15 @@ def change(
 
 
 def add_or_recur(
-    database: Database, known: Learning | None, make: Callable[[], Learning], *, task: str, who: str, at: int
+    database: Database, existing: Learning | None, make: Callable[[], Learning], *, task: str, who: str, at: int
 ) -> tuple[Learning, bool]:
-    """Within a transaction: add the learning that a task taught, and say whether it is new.
+    """Within a transaction: add the learning that a task taught; return the learning, and whether it is new.
 
-    If it is `known` already, count a recurrence of the known one: once per task, and not for the task that taught it
-    first. A learning that the program archived becomes active again, with a month before time counts again. One that a
-    person archived stays archived.
+    If there is an `existing` learning, count a recurrence of it instead: once per task, and not for the task that
+    taught it first. If the program archived the existing learning, it becomes active again, and its confidence does
+    not decay for the next month. If a person archived it, it stays archived.
     """
-    if known is None:
+    if existing is None:
         learning = make()
         add(database, learning, Change(what="add", who=who, at=at))
         return learning, True
@@ -103,17 +103,17 @@ def add_or_recur(
             changes |= {"status": "active", "last_decayed_at": at}
         return changes
 
-    return change(database, known.id, decide, Change(what="recur", who=who, at=at, reason=task))[1], False
+    return change(database, existing.id, decide, Change(what="recur", who=who, at=at, reason=task))[1], False
 
 
 def put_copy(database: Database, learning: Learning) -> None:
-    """Store a copy of a learning whose history is in another database; index it again if its text changed."""
-    present = find(database, learning.id)
-    if present is None:
+    """Store a copy of a learning whose history is in another database; index it again if its text has changed."""
+    stored = find(database, learning.id)
+    if stored is None:
         database.insert("learning", _row(learning))
     else:
         database.execute(_UPDATE, **_row(learning))
-    if present is None or any(getattr(present, name) != getattr(learning, name) for name in _SEARCHED):
+    if stored is None or any(getattr(stored, name) != getattr(learning, name) for name in _SEARCHED):
         index.put(database, learning)
 
 
@@ -133,7 +133,7 @@ def get(database: Database, id: str, *, for_update: bool = False) -> Learning:
 
 
 def history(database: Database, id: str) -> list[Event]:
-    """Return the events of a learning, oldest first."""
+    """Return a learning's events, oldest first."""
     sql = "select * from event where project = :project and subject = :id order by version"
     return [_event(row) for row in database.rows(sql, id=id)]
 
@@ -142,7 +142,7 @@ def get_event(database: Database, id: str) -> Event:
     """Return one event, or raise NotFound."""
     row = database.row("select * from event where project = :project and id = :id", id=id)
     if row is None:
-        raise NotFound(f"no event `{id}`", hint="`learnt history ID` shows the events of a learning")
+        raise NotFound(f"no event `{id}`", hint="`learnt history ID` shows a learning's events")
     return _event(row)
 
 
@@ -206,7 +206,10 @@ def each(database: Database, which: Filter, *, at_once: int = 500) -> Iterator[L
 
 
 def find_same(database: Database, text: str) -> Learning | None:
-    """Return a learning whose text or title equals a text; prefer its text, then active ones, then the oldest."""
+    """Return a learning whose text or title equals the given text, or None.
+
+    Learnings with this text are preferred to those with this title, then active learnings, then the oldest.
+    """
     row = database.row(
         """
         select *
@@ -224,14 +227,14 @@ def find_same(database: Database, text: str) -> Learning | None:
     return None if row is None else _learning(row)
 
 
-def with_title(database: Database, title: str) -> list[Learning]:
-    """Return the learnings of any status whose titles are equal apart from case and punctuation."""
+def find_by_title(database: Database, title: str) -> list[Learning]:
+    """Return the learnings with a title, ignoring case and punctuation, whatever their status."""
     sql = "select * from learning where project = :project and title_sameness = :sameness order by created_at, id"
     return [_learning(row) for row in database.rows(sql, sameness=text_key(title))]
 
 
 def cared_for(database: Database) -> frozenset[str]:
-    """Return the learnings that a person edited or restored."""
+    """Return the ids of the learnings that a person has edited or restored."""
     subjects = database.column(
         """
         select distinct subject
@@ -246,7 +249,7 @@ def cared_for(database: Database) -> frozenset[str]:
 
 
 def has_proposal(database: Database, id: str) -> bool:
-    """Say whether a proposed learning would replace this one alone."""
+    """Return whether there is a proposed learning that would replace only this learning."""
     sql = "select id from learning where project = :project and status = 'proposed' and replaces = :replaces"
     return database.has(sql, replaces=json.dumps([id]))
 
@@ -254,9 +257,9 @@ def has_proposal(database: Database, id: str) -> bool:
 def for_file(
     database: Database, *, tasks: Sequence[str], since: int, goal: str | None, cared_for: Collection[str] = ()
 ) -> list[Learning]:
-    """Return candidates for a learnings file; `goal`: only those of this goal, or if it is empty, without a goal.
+    """Return candidates for a learnings file; they include everything that `learnings_file.write.select` would choose.
 
-    They include everything that `learnings_file.write.select` would choose from all learnings.
+    If `goal` is set, only learnings with this goal are returned; if it is empty, only learnings without a goal.
     """
     rows = database.rows(
         f"""
@@ -280,7 +283,7 @@ def for_file(
 
 
 def goals(database: Database) -> list[str]:
-    """Return the goals of active learnings."""
+    """Return the goals that active learnings have."""
     return database.column(
         "select distinct goal from learning where project = :project and status = 'active' order by goal"
     )
@@ -289,15 +292,16 @@ def goals(database: Database) -> list[str]:
 def stamp(database: Database) -> int:
     """Return a number that changes whenever any process adds, changes or removes a learning.
 
-    It is renewed in the transaction of the change, under the lock that writers hold anyway. Counting uses does not
-    change it: see `uses`.
+    The number is renewed in the transaction that makes the change, under the lock that writers hold anyway. Counting
+    uses does not change it: see `uses`.
     """
     return database.counter(_STAMP)
 
 
 def categories(database: Database) -> list[str]:
-    """Return the categories of learnings in their own spelling, without the empty one."""
-    # Steps through the index from one category to the next, because there are many learnings and few categories.
+    """Return the learnings' categories as they are spelt, without the empty category."""
+    # The query steps through the index from one category to the next, because there are many learnings and few
+    # categories.
     return database.column(
         """
         with recursive found (category) as (
@@ -315,15 +319,15 @@ def categories(database: Database) -> list[str]:
 
 
 def standing_candidates(database: Database, which: Filter, *, limit: int, helpful_only: bool = False) -> list[Learning]:
-    """Return candidates for standing learnings in no order: pinned, helpful, recurring and new ones.
+    """Return candidates for standing learnings in no particular order: pinned, helpful, recurring and new learnings.
 
-    An index provides this bounded selection; `brief.standing` makes the choice. `helpful_only`: only learnings that are
-    pinned, or were helpful more often than not.
+    An index provides this bounded selection; `brief.standing` makes the choice. With `helpful_only`, only learnings
+    that are pinned or were helpful more often than not are returned.
     """
-    # Each category separately, because the index has this order within a category.
+    # Each category is read separately, because the index has this order within a category.
     rows = [row for category in which.in_categories for row in _candidates_of(database, which, category, limit)]
-    fitting = [row for row in rows if not helpful_only or row["pinned"] or row["helped"] > 0]
-    best = sorted(fitting, key=lambda row: tuple(row.values()), reverse=True)[:limit]
+    eligible = [row for row in rows if not helpful_only or row["pinned"] or row["helped"] > 0]
+    best = sorted(eligible, key=lambda row: tuple(row.values()), reverse=True)[:limit]
     return list(get_all(database, [row["id"] for row in best]).values()) if best else []
 
 
@@ -352,7 +356,7 @@ def uses(database: Database, ids: Sequence[str]) -> dict[str, int]:
 
 
 def index_all(database: Database) -> None:
-    """Index the learnings of every project that were stored before there was an index."""
+    """Index the learnings in all projects, which were stored before there was an index."""
     own = database.project
     for row in database.rows("select distinct project from learning order by project"):
         database.project = row["project"]
@@ -361,7 +365,7 @@ def index_all(database: Database) -> None:
 
 
 def index_project(database: Database) -> None:
-    """Index all learnings of this project."""
+    """Index all learnings in this project."""
     for learning in each(database, Filter(status=None)):
         index.put(database, learning)
         change = "sameness = :sameness, title_sameness = :title_sameness"
@@ -370,7 +374,10 @@ def index_project(database: Database) -> None:
 
 
 def unused_since(database: Database, *, before: int, after: str = "", limit: int) -> list[Learning]:
-    """Return active learnings that were created, shown and decayed before a moment, ordered by id, after an id."""
+    """Return active learnings that have not been created, shown or decayed since `before`, in the order of their ids.
+
+    Only learnings with ids greater than `after` are returned.
+    """
     rows = database.rows(
         """
         select *
@@ -392,21 +399,21 @@ def unused_since(database: Database, *, before: int, after: str = "", limit: int
 
 
 def latest_summary_at(database: Database) -> int:
-    """Return when the latest learning that would replace others was created, 0 if there is none."""
+    """Return when the latest learning that replaces others, or would replace them, was created; 0 if there is none."""
     sql = "select max(created_at) as latest from learning where project = :project and replaces != '[]'"
     return int(database.value(sql) or 0)
 
 
 def superseded_by(database: Database, id: str) -> list[str]:
-    """Return the ids of the learnings that this one replaces."""
+    """Return the ids of the learnings that this learning has replaced."""
     return database.column(
         "select id from learning where project = :project and superseded_by = :id order by id", id=id
     )
 
 
-def without_event(database: Database) -> int:
-    """Return how many learnings lack the event of their last change; it should be 0."""
-    lost = database.value(
+def count_without_event(database: Database) -> int:
+    """Return how many learnings lack the event for their last change; it should be 0."""
+    count = database.value(
         """
         select count(*) as lost
           from learning
@@ -420,12 +427,12 @@ def without_event(database: Database) -> int:
            )
         """
     )
-    return int(lost)
+    return int(count)
 
 
 def renew_stamp(database: Database) -> None:
-    """Within a transaction: change the stamp, because a learning changes."""
-    # A random number: after a restore, a counter would repeat values.
+    """Within a transaction that changes a learning: change the stamp."""
+    # The stamp is random, because after a restore a counter would repeat earlier values.
     row = {"name": _STAMP, "value": int.from_bytes(os.urandom(7), "big")}
     database.insert("counter", row, otherwise="on conflict (project, name) do update set value = :value")
 
@@ -439,8 +446,8 @@ def _difference(before: Learning, after: Learning) -> tuple[dict[str, Any], dict
 def _append_event(
     database: Database, learning: Learning, change: Change, *, old: dict[str, Any], new: dict[str, Any]
 ) -> None:
-    of_learning: dict[str, Any] = {"subject": learning.id, "version": learning.version, "old": old, "new": new}
-    event = Event(id=new_id("event", change.at), **of_learning, **change.as_dict())
+    subject: dict[str, Any] = {"subject": learning.id, "version": learning.version, "old": old, "new": new}
+    event = Event(id=new_id("event", change.at), **subject, **change.as_dict())
     as_json = {name: json.dumps(getattr(event, name), ensure_ascii=False) for name in ("old", "new")}
     database.insert("event", {**event.as_dict(), **as_json})
 

@@ -1,8 +1,9 @@
-"""Migrate a database to the schema of this program.
+"""Migrate a database to this program's schema.
 
-A file `0002_name.sql` is for both engines, `0002_name.sqlite.sql` and `0002_name.postgres.sql` are for one; files with
-the same number are one migration. Each migration runs with its record in one transaction, under a lock. A process that
-is killed leaves the old schema; if two processes migrate at once, the second finds nothing to do.
+A file `0002_name.sql` is for both engines; `0002_name.sqlite.sql` and `0002_name.postgres.sql` are for one engine.
+Files with the same number form one migration. Each migration and the row that records it are written in one
+transaction, under a lock. If the process is killed, the old schema remains; if two processes migrate at the same time,
+the second finds nothing to do.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ create table if not exists migration (
 """
 
 
-# Steps that SQL alone cannot do, because our own code splits and compares texts. Each runs in its migration's
-# transaction, for all earlier data.
+# SQL alone cannot do these steps, because our own code splits and compares texts. Each step runs in its migration's
+# transaction, on all existing data.
 _AFTERWARDS = {"loop": learnings.index_all}
 
 
@@ -38,7 +39,7 @@ class Migration:
 
 
 def migrations(engine: str, folder: str = MIGRATIONS) -> list[Migration]:
-    """Return the migrations for an engine in their order."""
+    """Return the migrations for an engine, in order."""
     by_number: dict[int, Migration] = {}
     for file in sorted(os.listdir(folder)):
         stem, _, rest = file.partition(".")
@@ -84,6 +85,7 @@ def _apply(database: Database, migration: Migration, *, version: str, now_ms: in
         broken_references = database.broken_references()
         if broken_references:
             raise LearntError(
-                f"migration {migration.name} would leave {broken_references[0]}", hint="report this; nothing changed"
+                f"migration {migration.name} would leave {broken_references[0]}",
+                hint="report this; nothing has changed",
             )
     return True

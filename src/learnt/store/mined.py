@@ -1,4 +1,4 @@
-"""Spooled debriefs, material to be mined, discoveries, and how much of each source was read."""
+"""Spooled debriefs, material to be mined, discoveries, and how much of each source has been mined."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from learnt.store.happened import Body
 
 
-_OF_A_NEW_TASK = ("agent", "type", "client", "parent")
-_VERIFIED = ("tried", "reason", "error", "avoid", "suggestion", "category", "files")
+_NEW_TASK_FIELDS = ("agent", "type", "client", "parent")
+_VERIFIED_FIELDS = ("tried", "reason", "error", "avoid", "suggestion", "category", "files")
 
 
 class Turn(Value):
@@ -25,26 +25,26 @@ class Turn(Value):
     client: str = ""
     parent: str = ""
     size: int | None = None
-    """How much of its transcript was read; None: nothing yet."""
+    """How much of the transcript has been read; None if it has not been read yet."""
     last: str | None = None
-    """Its last message; None until the transcript was read."""
+    """The turn's last message; None until the transcript has been read."""
     asked: str | None = None
-    """The first prompt."""
+    """The conversation's first prompt."""
 
 
 class DebriefRecord(Value):
-    """An agent's output, without secrets, before it is read."""
+    """An agent's output, without secrets, before it is parsed."""
 
     kind = "debrief"
     attempt: Attempt
     result: str
-    """The result from the caller; empty if the output states it."""
+    """The result that the caller passed; empty if the output states the result."""
     output: str
     task: Task
-    """The task to create if it does not exist."""
+    """The task, which is created if it does not exist."""
     at: int
     claim: bool = False
-    """Whether a worker held the task for this attempt."""
+    """Whether a worker had claimed the task for this attempt."""
     failure: Failure | None = None
     """The failure that a verification found."""
     turn: Turn | None = None
@@ -52,22 +52,22 @@ class DebriefRecord(Value):
 
     @property
     def verified(self) -> dict[str, Any]:
-        """The fields of the failure that a verification found, which override those of the output."""
+        """The fields of the failure that a verification found; they override the fields from the output."""
         return {} if self.failure is None else {name: value for name, value in _verified(self.failure) if value}
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has neither words nor a result, like an interrupted turn."""
+        """Whether the record has neither output nor a result, for example after an interrupted turn."""
         return self.turn is not None and self.turn.size is None and not self.result and not self.output.strip()
 
     def as_body(self) -> Body:
         """Return the JSON body."""
-        task = {name: getattr(self.task, name) for name in _OF_A_NEW_TASK}
+        task = {name: getattr(self.task, name) for name in _NEW_TASK_FIELDS}
         output = {"result": self.result, "output": self.output, "task": task, "at": self.at}
         body = {"attempt": self.attempt.as_dict(), **output}
         if self.turn is not None:
-            known = {name: value for name, value in self.turn.as_dict().items() if value is not None}
-            return {**body, "turn": known}
+            turn = {name: value for name, value in self.turn.as_dict().items() if value is not None}
+            return {**body, "turn": turn}
         return {**body, "claim": self.claim, "failure": self.failure and dict(_verified(self.failure))}
 
     @classmethod
@@ -88,7 +88,7 @@ class DebriefRecord(Value):
 
 
 def _verified(failure: Failure) -> list[tuple[str, Any]]:
-    return [(name, getattr(failure, name)) for name in _VERIFIED]
+    return [(name, getattr(failure, name)) for name in _VERIFIED_FIELDS]
 
 
 def _read_failure(body: Body) -> Failure:
@@ -96,7 +96,7 @@ def _read_failure(body: Body) -> Failure:
 
 
 class Material(Value):
-    """The words of an agent in an attempt, to be mined."""
+    """What an agent said in an attempt, to be mined."""
 
     attempt: str
     task: str
@@ -116,7 +116,7 @@ class StoredDiscovery(Value):
 
 
 def add_material(database: Database, material: Material) -> None:
-    """Store material to be mined, replacing older material of the same attempt."""
+    """Store material to be mined, replacing older material from the same attempt."""
     row = material.as_dict()
     row["git_commit"] = row.pop("commit")
     changes = "text = :text, git_commit = :git_commit, created_at = :created_at"
@@ -124,18 +124,18 @@ def add_material(database: Database, material: Material) -> None:
 
 
 def material_of(database: Database, task: str) -> list[Material]:
-    """Return the material of a task, oldest first."""
+    """Return the material from a task, oldest first."""
     sql = "select * from material where project = :project and task = :task order by created_at, attempt"
     return [Material.from_row(row, commit=row["git_commit"]) for row in database.rows(sql, task=task)]
 
 
 def drop_material(database: Database, task: str) -> bool:
-    """Delete the material of a task; False if there was none."""
+    """Delete the material from a task; return False if there was none."""
     return bool(database.execute("delete from material where project = :project and task = :task", task=task))
 
 
 def drop_older_material(database: Database, kept: Sequence[str], *, before: int) -> None:
-    """Delete material of ended tasks except `kept`, and all material from before a moment."""
+    """Delete the material from ended tasks except `kept`, and all material that is older than `before`."""
     database.execute(
         f"""
         delete from material
@@ -155,9 +155,9 @@ def drop_older_material(database: Database, kept: Sequence[str], *, before: int)
 
 
 def recent_tasks(database: Database, *, limit: int, goal: str | None = None) -> list[str]:
-    """Return the latest finished tasks and conversations that may give learnings, newest first.
+    """Return the latest finished tasks and conversations that are allowed to yield learnings, newest first.
 
-    `goal`: only tasks of this goal, or if it is empty, without a goal.
+    If `goal` is set, only tasks with this goal are returned; if it is empty, only tasks without a goal.
     """
     return database.column(
         """
@@ -179,7 +179,7 @@ def recent_tasks(database: Database, *, limit: int, goal: str | None = None) -> 
 
 
 def goals(database: Database) -> list[str]:
-    """Return the goals of tasks with material."""
+    """Return the goals of the tasks that have material."""
     return database.column(
         """
         select distinct task.goal
@@ -192,15 +192,15 @@ def goals(database: Database) -> list[str]:
     )
 
 
-def began(database: Database, tasks: Sequence[str]) -> int:
+def first_attempt_at(database: Database, tasks: Sequence[str]) -> int:
     """Return when the first attempt at any of these tasks began; 0 if there is none."""
-    of_these = database.one_of("task", "tasks")
-    sql = f"select min(started_at) as began from attempt where project = :project and {of_these}"
+    in_tasks = database.one_of("task", "tasks")
+    sql = f"select min(started_at) as began from attempt where project = :project and {in_tasks}"
     return int(database.value(sql, tasks=database.list_value(tasks)) or 0)
 
 
 def add(database: Database, discovery: Discovery, *, at: int, learning: str = "", skipped: str = "") -> int:
-    """Store a discovery, once per task; return in how many tasks it was made."""
+    """Store a discovery once per task; return in how many tasks it has been made."""
     sign = discovery_key(discovery)
     outcome = {"sign": sign, "learning": learning, "skipped": skipped, "created_at": at}
     row = {"id": text_id("disc", f"{sign} {discovery.task}"), **discovery.as_dict(), **outcome}
@@ -212,13 +212,13 @@ def add(database: Database, discovery: Discovery, *, at: int, learning: str = ""
 
 
 def is_stored(database: Database, discovery: Discovery) -> bool:
-    """Say whether a discovery of a task is in the store."""
+    """Return whether a task's discovery is in the store."""
     sql = "select id from discovery where project = :project and sign = :sign and task = :task"
     return database.has(sql, sign=discovery_key(discovery), task=discovery.task)
 
 
 def count_tasks(database: Database, discovery: Discovery) -> int:
-    """Return in how many tasks the same discovery was made."""
+    """Return in how many tasks the same discovery has been made."""
     sql = "select count(*) as found from discovery where project = :project and sign = :sign"
     return int(database.value(sql, sign=discovery_key(discovery)))
 
@@ -237,7 +237,7 @@ def find_learning(database: Database, discovery: Discovery) -> str:
 
 
 def findings_of(database: Database, task: str, rule: str) -> list[Discovery]:
-    """Return the discoveries of a rule in a task that did not become learnings, oldest first."""
+    """Return a rule's discoveries in a task that did not become learnings, oldest first."""
     rows = database.rows(
         """
         select *
@@ -255,7 +255,7 @@ def findings_of(database: Database, task: str, rule: str) -> list[Discovery]:
 
 
 def found_in_other_tasks(database: Database, rule: str, *, but: str, limit: int = 20) -> list[list[str]]:
-    """Return the texts that a rule found in each of the latest tasks, except one task."""
+    """Return the texts that a rule found in each of the latest tasks except one."""
     rows = database.rows(
         """
         select task, text
@@ -291,12 +291,12 @@ def evidence_for(database: Database, learning: str) -> list[StoredDiscovery]:
 
 
 def size_read(database: Database, source: str) -> int:
-    """Return how much of a source was mined."""
+    """Return how much of a source has been mined."""
     return sizes_read(database, [source]).get(source, 0)
 
 
 def sizes_read(database: Database, sources: Sequence[str]) -> dict[str, int]:
-    """Return how much of each source was mined; sources that were never mined are left out."""
+    """Return how much of each source has been mined; sources that have never been mined are left out."""
     rows = database.rows(
         f"select id, size from already_read where project = :project and {database.one_of('id', 'ids')}",
         ids=database.list_value(sources),
@@ -305,17 +305,17 @@ def sizes_read(database: Database, sources: Sequence[str]) -> dict[str, int]:
 
 
 def read_at(database: Database, source: str) -> int:
-    """Return when a source was last mined; 0 if never."""
+    """Return when a source was last mined; 0 if it has never been mined."""
     return int(database.value("select read_at from already_read where project = :project and id = :id", id=source) or 0)
 
 
 def forget_read(database: Database, source: str) -> None:
-    """Treat a source as never mined."""
+    """Forget that a source has been mined."""
     database.execute("delete from already_read where project = :project and id = :id", id=source)
 
 
 def note_read(database: Database, source: str, *, size: int, task: str, at: int) -> None:
-    """Record how much of a source was mined."""
+    """Record how much of a source has been mined."""
     row = {"id": source, "size": size, "task": task, "read_at": at}
     changes = "size = :size, read_at = :read_at"
     database.insert("already_read", row, otherwise=f"on conflict (project, id) do update set {changes}")

@@ -1,9 +1,9 @@
 """A copy of a server's learnings in a local file, for hooks, which never wait for a server.
 
-Records are applied to the copy and, at the same time, spooled for the server: the next hook of a conversation sees
-them, and the server receives them with the next replay of the spool. The worker refreshes the copy from one snapshot of
-the server, in one transaction. Everything in it is also stored elsewhere, so a copy that is damaged, has another schema
-or contains purged data is deleted and rebuilt.
+Records are applied to the copy and, at the same time, spooled for the server: the next hook in the conversation sees
+them, and the server receives them when the spool is next replayed. The worker refreshes the copy from one snapshot of
+the server, in one transaction. Everything in the copy is also stored elsewhere, so a copy that is damaged, has another
+schema or contains purged data is deleted and rebuilt.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _LOCK = "mirror.lock"
 _REFRESHED_AT = "mirror refreshed at"
 _BATCH_ROWS = 1_000
 _RECENT_MS = MONTH_MS
-# Clocks of machines differ, so changes from shortly before the last refresh are read again.
+# The clocks of different machines disagree, so changes from shortly before the last refresh are read again.
 _SKEW_MS = DAY_MS
 _ENDINGS = ("", "-wal", "-shm", "-journal")
-# Copied unchanged: the same code has split the words.
-_OF_LEARNINGS = {"learning": "id", "learning_words": "learning", "learning_trigger": "learning", "word": "word"}
+# The rows of these tables are copied unchanged, because the same code has split the words on both sides.
+_LEARNING_TABLES = {"learning": "id", "learning_words": "learning", "learning_trigger": "learning", "word": "word"}
 # Hooks also need recent tasks, including ended ones and later ones with the same title.
 _CHANGED_TASKS = """
     select task.id
@@ -46,9 +46,9 @@ _CHANGED_TASKS = """
             or task.id in (select task from attempt where project = :project and started_at >= :since)
             or task.id in (select task from brief where project = :project and created_at >= :since))
 """
-# The injections of a task are needed until it ends; a conversation never ends.
+# A task's injections are needed until the task ends; a conversation never ends.
 _OPEN_TASKS = f"{_CHANGED_TASKS} and (task.type = 'session' or task.status not in ('done', 'cancelled'))"
-_OF_TASKS = {
+_TASK_TABLES = {
     "task": ("id",),
     "attempt": ("id",),
     "failure": ("attempt",),
@@ -56,21 +56,21 @@ _OF_TASKS = {
     "injection": ("learning", "task"),
     "warning": ("task", "sign"),
 }
-# Tables that other machines change, too. Everything else about a conversation is most current on its own machine.
-_OF_OTHERS = ("task", "attempt", "failure")
-# Columns that only increase, and may be ahead of the server here.
-_GROWING = {"task": ("fresh_since", "updated_at")}
-_TIMES = ("failed_at", "worked_at", "succeeded_at")
+# Other machines change these tables, too. Everything else about a conversation is most current on its own machine.
+_SHARED_TABLES = ("task", "attempt", "failure")
+# These columns only increase, and their local values can be ahead of the server's.
+_GROWING_COLUMNS = {"task": ("fresh_since", "updated_at")}
+_MISSTEP_TIMES = ("failed_at", "worked_at", "succeeded_at")
 
 
 class Mirror(Store):
     """The local copy of a server's store, as hooks use it."""
 
     _guard: Locked | None = None
-    """Held while the file is open, so that nobody deletes it."""
+    """A lock that is held while the file is open, so that no other process deletes the file."""
 
     def record(self, happening: Happening) -> bool:
-        """Apply a record here and spool it for the server, or neither; return False, because it is spooled."""
+        """Apply a record here and spool it for the server, or do neither; return False, because it is spooled."""
         record = self._new_record(happening)
         with self.transaction():
             self._take_effect(record)
@@ -92,12 +92,12 @@ class Mirror(Store):
         return []
 
     def age_s(self) -> int | None:
-        """Return how many seconds ago it was refreshed."""
+        """Return how many seconds ago the mirror was refreshed."""
         return max(0, self.clock() - self.refreshed_at) // 1000
 
     @property
     def refreshed_at(self) -> int:
-        """When it was last refreshed, in UTC milliseconds."""
+        """When the mirror was last refreshed, in UTC milliseconds."""
         return self.database.counter(_REFRESHED_AT)
 
     def close(self) -> None:
@@ -109,19 +109,19 @@ class Mirror(Store):
 
     def _open(self) -> Database:
         path = _path(self.place)
-        missing = NoStore(
+        no_mirror = NoStore(
             f"there is no mirror of the server at {path} yet", hint="the worker creates it; try again soon"
         )
         if not os.path.exists(path):
-            raise missing
+            raise no_mirror
         self._guard = Locked(os.path.join(self.place.folder, _LOCK), wait=False, shared=True)
         database = None
         try:
             if not self._guard.__enter__():
-                raise missing  # it is being rebuilt
+                raise no_mirror  # it is being rebuilt
             database = SqliteDatabase(path, wait_ms=self.place.wait_ms, read_only=self.place.read_only)
             if database.schema_number() != newest_schema() or not database.counter(_REFRESHED_AT):
-                raise missing
+                raise no_mirror
             database.run("pragma synchronous = normal", {})  # after a power cut, the spool still has the records
         except BaseException:
             if database is not None:
@@ -132,9 +132,9 @@ class Mirror(Store):
 
 
 def refresh(server: Store, *, examine: bool = True) -> None:
-    """Refresh the mirror of a server; rebuild it if it is missing or unusable.
+    """Refresh a server's mirror; rebuild it if it is missing or unusable.
 
-    `examine`: check the whole file for damage first, which takes longer than finding that nothing changed.
+    `examine` checks the whole file for damage first, which takes longer than finding that nothing has changed.
     """
     mirror = Mirror(server.place, version=server.version, clock=server.clock)
     try:
@@ -148,14 +148,14 @@ def refresh(server: Store, *, examine: bool = True) -> None:
 
 
 def discard(place: Place) -> None:
-    """Delete the mirror of a server, if there is one, after hooks have closed it."""
+    """Delete a server's mirror, if there is one, once hooks have closed it."""
     if os.path.exists(_path(place)):
         with Locked(os.path.join(place.folder, _LOCK)):
             _delete(place)
 
 
 def forget(server: Store, signs: Sequence[str]) -> None:
-    """Delete missteps from the mirror of a server; an unusable mirror is rebuilt later."""
+    """Delete missteps from a server's mirror; an unusable mirror is deleted, and rebuilt later."""
     mirror = Mirror(server.place, version=server.version, clock=server.clock)
     try:
         with mirror.transaction():
@@ -174,15 +174,15 @@ def _is_sound(mirror: Mirror, *, examine: bool) -> bool:
 
 
 def _copy_changes(mirror: Mirror, server: Store) -> bool:
-    """Copy the changes since the last refresh; return False if something was deleted since."""
+    """Copy the changes since the last refresh; return False if something has been deleted since."""
     now, since = server.clock(), mirror.refreshed_at - _SKEW_MS
     source, target = server.database, mirror.database
     with source.transaction():
-        _as_of_now(source)
+        _use_snapshot(source)
         theirs, ours = dict(_versions(source)), dict(_versions(target))
         if ours.keys() - theirs.keys():
             return False
-        if _signs(target) - _signs(source) - _signs_waiting(server):
+        if _signs(target) - _signs(source) - _pending_signs(server):
             return False
         changed = [id for id, version in theirs.items() if ours.get(id) != version]
         with target.transaction():
@@ -198,64 +198,64 @@ def _copy_changes(mirror: Mirror, server: Store) -> bool:
 def _rebuild(server: Store) -> None:
     place = server.place
     server.make_folder()
-    # Lock before the snapshot: a purge after the snapshot then discards this mirror.
+    # Lock before the snapshot, so that a purge after the snapshot discards this mirror.
     with Locked(os.path.join(place.folder, _LOCK)):
         _delete(place)
-        waiting = server.spool.pending()  # before the snapshot, so that no record is missed
-        mirror = _Filling(place, version=server.version, clock=server.clock)
+        pending = server.spool.pending()  # read before the snapshot, so that no record is missed
+        mirror = _NewMirror(place, version=server.version, clock=server.clock)
         try:
             with server.database.transaction():
-                _as_of_now(server.database)
-                _fill(mirror, server.database, waiting, now=server.clock())
+                _use_snapshot(server.database)
+                _fill(mirror, server.database, pending, now=server.clock())
         finally:
             mirror.close()
 
 
-class _Filling(Mirror):
+class _NewMirror(Mirror):
     """A mirror that is being built."""
 
     def _open(self) -> Database:
         database = SqliteDatabase(_path(self.place), wait_ms=self.place.wait_ms, create=True)
-        from learnt.store import migrate  # a hook need not load it
+        from learnt.store import migrate  # hooks do not need it
 
         migrate.bring_up_to_date(database, version=self.version, now_ms=self.clock())
         return database
 
     def take_effect(self, record: SpoolRecord) -> None:
-        """Within a transaction: apply a spooled record, except a debrief, which only the server's store can apply."""
+        """Within a transaction: apply a spooled record, unless it is a debrief, which only the server can apply."""
         if record.kind != "debrief":
             self._take_effect(record)
 
 
-def _fill(mirror: _Filling, source: Database, waiting: list[SpoolRecord], *, now: int) -> None:
+def _fill(mirror: _NewMirror, source: Database, pending: list[SpoolRecord], *, now: int) -> None:
     target = mirror.database
     with target.transaction():
-        for table, key in _OF_LEARNINGS.items():
+        for table, key in _LEARNING_TABLES.items():
             for rows in _pages(source, table, key):
                 _insert(target, table, rows)
         _insert(target, "corpus", source.rows("select * from corpus where project = :project"))
-        for table in _OF_TASKS:
+        for table in _TASK_TABLES:
             _insert(target, table, _rows_of_tasks(source, table, now - _RECENT_MS))
         _put_missteps(target, source, 0)
-        for record in waiting:
+        for record in pending:
             mirror.take_effect(record)
         _finish(target, source, now)
     target.run("pragma wal_checkpoint(truncate)", {})
 
 
-def _as_of_now(source: Database) -> None:
-    """Within a transaction: read from one snapshot."""
+def _use_snapshot(source: Database) -> None:
+    """Within a transaction: make all reads use one snapshot."""
     source.execute("set transaction isolation level repeatable read, read only")
 
 
 def _versions(database: Database) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield the version and the count of uses of each learning; being shown does not change the version."""
+    """Yield the version and the use count of each learning, because showing a learning does not change its version."""
     for rows in _pages(database, "learning", "id", "id, version, times_injected"):
         yield from ((row["id"], (row["version"], row["times_injected"])) for row in rows)
 
 
 def _pages(database: Database, table: str, key: str, columns: str = "*") -> Iterator[list[Row]]:
-    """Yield the rows of a table in batches by a text key; rows with equal keys are in the same batch."""
+    """Yield a table's rows in batches, ordered by a text key; rows with equal keys are in the same batch."""
     after = ""
     while True:
         last = database.value(
@@ -284,15 +284,15 @@ def _pages(database: Database, table: str, key: str, columns: str = "*") -> Iter
 
 def _rows_of_tasks(source: Database, table: str, since: int) -> list[Row]:
     column = "id" if table == "task" else "task"
-    which = _CHANGED_TASKS if table in _OF_OTHERS else _OPEN_TASKS
+    which = _CHANGED_TASKS if table in _SHARED_TABLES else _OPEN_TASKS
     return source.rows(f"select * from {table} where project = :project and {column} in ({which})", since=since)
 
 
 def _put_tasks(target: Database, source: Database, since: int) -> None:
     """Copy tasks with their attempts, and delete reports that no longer exist."""
-    for table in _OF_OTHERS:
+    for table in _SHARED_TABLES:
         for row in _rows_of_tasks(source, table, since):
-            _put(target, table, _OF_TASKS[table], row)
+            _put(target, table, _TASK_TABLES[table], row)
             if table == "attempt":
                 target.execute("delete from failure where project = :project and attempt = :id", id=row["id"])
 
@@ -301,15 +301,15 @@ def _signs(database: Database) -> set[str]:
     return set(database.column("select sign from misstep where project = :project"))
 
 
-def _signs_waiting(server: Store) -> set[str]:
+def _pending_signs(server: Store) -> set[str]:
     """Return the signs of missteps that are still in the spool."""
     return {record.body["sign"] for record in server.spool.pending() if record.kind == "misstep"}
 
 
 def _put_missteps(target: Database, source: Database, since: int) -> None:
-    """Copy missteps, unless the local ones are newer."""
-    changed = " or ".join(f"{time} >= :since" for time in _TIMES)
-    newer = " and ".join(f"coalesce(excluded.{time}, 0) >= coalesce(misstep.{time}, 0)" for time in _TIMES)
+    """Copy missteps, except those that are newer in the mirror."""
+    changed = " or ".join(f"{time} >= :since" for time in _MISSTEP_TIMES)
+    newer = " and ".join(f"coalesce(excluded.{time}, 0) >= coalesce(misstep.{time}, 0)" for time in _MISSTEP_TIMES)
     for row in source.rows(f"select * from misstep where project = :project and ({changed})", since=since):
         _put(target, "misstep", ("sign",), row, only_if=newer)
 
@@ -328,7 +328,7 @@ def _insert(target: Database, table: str, rows: list[Row]) -> None:
 
 def _put(target: Database, table: str, keys: tuple[str, ...], row: Row, *, only_if: str = "true") -> None:
     row = {**row, "project": target.project}
-    growing = _GROWING.get(table, ())
+    growing = _GROWING_COLUMNS.get(table, ())
     changes = ", ".join(
         f"{column} = max({table}.{column}, excluded.{column})" if column in growing else f"{column} = excluded.{column}"
         for column in row

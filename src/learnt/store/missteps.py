@@ -1,7 +1,7 @@
 """Commands that failed in a project, the commands that worked instead, and the warnings given to agents.
 
 Each record is applied from its JSON body, at once or by a replay of the spool. A record that is applied late does not
-override newer ones.
+override newer records.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from learnt.store.database import Database, Row
     from learnt.store.happened import Body
 
-# Programs change: a command that failed three months ago may work by now.
-TOLD_FOR_MS = 3 * MONTH_MS
+# Programs change, so a command that failed three months ago might work by now.
+WARN_FOR_MS = 3 * MONTH_MS
 _MAX_UNSETTLED = 10
-_MAX_OF_REQUESTS = 20
+_MAX_BY_REQUESTS = 20
 # A warning prevented an error if it was not needless and the command did not fail again in that conversation. If the
-# warning did not stop the call, that call still ran and may have failed.
+# warning did not stop the call, the call still ran, so one failure is allowed.
 PREVENTED = "warning.needless = 0 and warning.failures <= 1 - warning.denied"
 
 
@@ -36,25 +36,25 @@ class MisstepRecord(Value):
     sign: str
     command: str
     repeats: Sequence[str]
-    """The signs of the missteps that it repeats."""
+    """The signs of the missteps that this command repeats."""
     task: str
     at: int
     error: str
 
 
 class SuccessRecord(Value):
-    """A command succeeded in a conversation, perhaps in place of others that had failed."""
+    """A command succeeded in a conversation, perhaps in place of commands that had failed."""
 
     kind = "success"
     as_body = Value.as_dict
     sign: str
     command: str
     repeats: Sequence[str]
-    """The signs of the missteps that it repeats."""
+    """The signs of the missteps that this command repeats."""
     task: str
     at: int
     replaces: Mapping[str, tuple[str, Sequence[str]]]
-    """The missteps that it replaces, by sign: the request, and the words that were wrong."""
+    """The missteps that this command replaces, by sign: the request, and the words that were wrong in the misstep."""
 
 
 class Misstep(Value):
@@ -73,36 +73,36 @@ class Misstep(Value):
     succeeded_at: int | None = None
 
     @property
-    def is_known(self) -> bool:
-        """Whether another command worked instead, and this one has not succeeded since."""
+    def has_replacement(self) -> bool:
+        """Whether another command worked instead, and this command has not succeeded since its last failure."""
         return bool(self.worked) and (self.succeeded_at or 0) < self.failed_at
 
 
 def find(database: Database, sign: str) -> Misstep | None:
-    """Return the misstep of this sign, if there is one."""
+    """Return the misstep with this sign, or None."""
     row = database.row("select * from misstep where project = :project and sign = :sign", sign=sign)
     return None if row is None else _misstep(row)
 
 
-def of_requests(database: Database, asked: Sequence[str]) -> list[Misstep]:
-    """Return the missteps with wrong words for one of these requests, latest first."""
+def find_by_requests(database: Database, requests: Sequence[str]) -> list[Misstep]:
+    """Return the missteps that belong to any of these requests and whose wrong words are recorded, latest first."""
     rows = database.rows(
         f"""
         select *
           from misstep
          where project = :project
-           and {database.one_of("asked", "asked")}
+           and {database.one_of("asked", "requests")}
          order by failed_at desc, sign
          limit :limit
         """,
-        asked=database.list_value(asked),
-        limit=_MAX_OF_REQUESTS,
+        requests=database.list_value(requests),
+        limit=_MAX_BY_REQUESTS,
     )
     return [_misstep(row) for row in rows]
 
 
 def unsettled(database: Database, task: str) -> list[Misstep]:
-    """Return the missteps of a conversation that no other command has replaced, latest first."""
+    """Return a conversation's missteps that no other command has replaced, latest first."""
     rows = database.rows(
         """
         select *
@@ -121,7 +121,7 @@ def unsettled(database: Database, task: str) -> list[Misstep]:
 
 
 def warned_since(database: Database, task: str, sign: str, since: int) -> bool:
-    """Say whether a conversation was warned of a misstep since a moment."""
+    """Return whether a conversation has been warned about a misstep since the given time."""
     return database.has(
         """
         select sign
@@ -137,8 +137,11 @@ def warned_since(database: Database, task: str, sign: str, since: int) -> bool:
     )
 
 
-def prevented(database: Database, since: int | None = None) -> dict[str, int]:
-    """Return how many errors were prevented, by the agent that was warned; `since`: only by warnings since then."""
+def count_prevented(database: Database, since: int | None = None) -> dict[str, int]:
+    """Return how many errors were prevented, by the agent that was warned.
+
+    If `since` is set, only warnings since that time are included.
+    """
     rows = database.rows(
         f"""
         select agent, count(*) as prevented
@@ -155,7 +158,7 @@ def prevented(database: Database, since: int | None = None) -> dict[str, int]:
 
 
 def apply_failure(database: Database, body: Body) -> None:
-    """Record that a command failed, and that an earlier warning of it did not help."""
+    """Record that a command failed; if the agent had been warned about the command, record that it failed anyway."""
     failure = MisstepRecord.from_row(body)
     database.execute(
         """
@@ -190,11 +193,11 @@ def apply_failure(database: Database, body: Body) -> None:
 
 
 def apply_success(database: Database, body: Body) -> None:
-    """Record that a command succeeded, for its own earlier failures and for the missteps that it replaces."""
+    """Record that a command succeeded, both for its own earlier failures and for the missteps that it replaces."""
     success = SuccessRecord.from_row(body)
     at = success.at
     for sign in sorted({success.sign, *success.repeats}):
-        _note_own_success(database, sign, at)
+        _record_own_success(database, sign, at)
         database.execute(
             """
             update warning
@@ -230,10 +233,11 @@ def apply_success(database: Database, body: Body) -> None:
         )
 
 
-def _note_own_success(database: Database, sign: str, at: int) -> None:
-    """Record when a command that failed before succeeded.
+def _record_own_success(database: Database, sign: str, at: int) -> None:
+    """Record that a command succeeded that had failed before.
 
-    If it works again, the command that replaced it is no longer the answer to its next failure.
+    Because the command works again, the command that replaced it is forgotten: it would be the wrong advice after the
+    next failure.
     """
     database.execute(
         """
@@ -262,7 +266,7 @@ def _note_own_success(database: Database, sign: str, at: int) -> None:
 
 
 def apply_warning(database: Database, body: Body) -> None:
-    """Record a brief that warns of a misstep, and the warning; the outcome of an earlier warning is reset."""
+    """Record a brief that warns about a misstep, and its warning; the outcome of an earlier warning is reset."""
     warning = WarningRecord.from_body(body)
     put_brief(database, warning.given)
     database.execute(

@@ -1,7 +1,7 @@
-"""PostgreSQL through psycopg 3, for teams: one database holds many projects.
+"""PostgreSQL through psycopg 3, for teams: one database contains many projects.
 
-The SQL is the same as on SQLite; `:name` is translated into psycopg's form once per statement. A broken connection is
-replaced at the next statement outside a transaction; a transaction that it interrupts is lost as a whole.
+The SQL is the same as for SQLite; `:name` is translated into psycopg's form once per statement. A broken connection is
+replaced at the next statement outside a transaction; a transaction that was interrupted is lost as a whole.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _WORDS_LOCK = 0x776F7264  # "word" in hexadecimal
 _QUEUE_LOCK = 0x71756575  # "queu"
 _SPENDING_LOCK = 0x7370656E  # "spen"
 _TABLES_TO_SEARCH = "learning, learning_words, learning_trigger, posting, word"
-_TABLES_WITH_ROWS_OF_ONE = "event, injection, mark, operation, rendered_line"
+_TABLES_ABOUT_A_LEARNING = "event, injection, mark, operation, rendered_line"
 
 
 class PostgresDatabase(Database):
@@ -53,7 +53,7 @@ class PostgresDatabase(Database):
         self._translations: dict[str, str] = {}
         self._connection: psycopg.Connection[Any] | None = None
         self._skew_ms: int | None = None
-        self._is_inside = False
+        self._in_transaction = False
 
     def run(self, sql: str, parameters: dict[str, Any]) -> tuple[list[Row], int]:
         try:
@@ -63,11 +63,11 @@ class PostgresDatabase(Database):
             raise self._as_our_error(error) from None
         finally:
             if sql in ("commit", "rollback"):
-                self._is_inside = False
+                self._in_transaction = False
 
     def _execute(self, sql: str, parameters: dict[str, Any]) -> psycopg.Cursor[Any]:
         """Run a statement; retry on a new connection if the old one was dead before the transaction began."""
-        is_first = sql == self.begin_statement or (not self._is_inside and sql.lstrip().startswith("select"))
+        is_first = sql == self.begin_statement or (not self._in_transaction and sql.lstrip().startswith("select"))
         statement = self._translate(sql)
         try:
             cursor = self._connect().execute(statement, parameters or None, prepare=True)
@@ -75,7 +75,7 @@ class PostgresDatabase(Database):
             if not is_first or self._connection is None or not self._connection.closed:
                 raise
             cursor = self._connect().execute(statement, parameters or None, prepare=True)
-        self._is_inside = self._is_inside or sql == self.begin_statement
+        self._in_transaction = self._in_transaction or sql == self.begin_statement
         return cursor
 
     def execute_many(self, sql: str, parameters: Sequence[dict[str, Any]]) -> None:
@@ -102,7 +102,7 @@ class PostgresDatabase(Database):
         self, weights: Mapping[str, float], columns: tuple[str, str], which: Condition, newest: int | None
     ) -> list[Row]:
         (judged, cut), (conditions, parameters) = columns, which
-        # Materialized steps: without statistics, the planner would join everything with everything.
+        # The steps are materialized, because without statistics the planner would join everything with everything.
         return self.rows(
             f"""
             with found as materialized (
@@ -127,19 +127,19 @@ class PostgresDatabase(Database):
             """,
             words=list(weights),
             weights=list(weights.values()),
-            floor="" if newest is None else self._oldest_of_newest(newest),
+            floor="" if newest is None else self._id_before_newest(newest),
             **parameters,
         )
 
-    def _oldest_of_newest(self, newest: int) -> str:
-        """Return the id just before the newest ones; ids grow with time."""
+    def _id_before_newest(self, newest: int) -> str:
+        """Return the id just before the newest learnings' ids; a newer learning has a greater id."""
         floor = self.value(
             "select id from learning where project = :project order by id desc offset :newest limit 1", newest=newest
         )
         return str(floor or "")
 
     def lock_words(self) -> None:
-        # All learnings of a project share rows of words: without this lock, writers could deadlock.
+        # All learnings in a project share the rows of `word`, so without this lock writers could deadlock.
         self._lock_for_project(_WORDS_LOCK)
 
     def lock_queue(self) -> None:
@@ -151,12 +151,12 @@ class PostgresDatabase(Database):
     def _lock_for_project(self, key: int) -> None:
         self.run("select pg_advisory_xact_lock(:key, hashtext(:project))", {"key": key, "project": self.project})
 
-    def now_ms(self, here: int) -> int:
-        # Clocks of machines differ, so the server's counts. The difference is measured once.
+    def now_ms(self, local_ms: int) -> int:
+        # The clocks of different machines disagree, so the server's clock is used. The difference is measured once.
         if self._skew_ms is None:
             row = self.row("select (extract(epoch from clock_timestamp()) * 1000)::bigint as now")
             self._skew_ms = (row["now"] if row else 0) - time.time_ns() // 1_000_000
-        return here + self._skew_ms
+        return local_ms + self._skew_ms
 
     def script(self, sql: str) -> None:
         try:
@@ -171,7 +171,7 @@ class PostgresDatabase(Database):
         self.run(f"analyze {_TABLES_TO_SEARCH}", {})
 
     def has_table(self, name: str) -> bool:
-        # Not `to_regclass`, which may cache that the table was missing.
+        # `to_regclass` is not used, because it can cache that the table was missing.
         return self.has(
             """
             select tablename
@@ -186,7 +186,7 @@ class PostgresDatabase(Database):
         return []  # the server checks its own pages, and foreign keys are always enforced
 
     def scrub(self) -> None:
-        self.run(f"vacuum {', '.join((_TABLES_TO_SEARCH, _TABLES_WITH_ROWS_OF_ONE, *TEXT_COLUMNS))}", {})
+        self.run(f"vacuum {', '.join((_TABLES_TO_SEARCH, _TABLES_ABOUT_A_LEARNING, *TEXT_COLUMNS))}", {})
 
     def versions(self) -> dict[str, str]:
         server = self._connect().info.server_version
@@ -199,7 +199,7 @@ class PostgresDatabase(Database):
 
     def _connect(self) -> psycopg.Connection[Any]:
         if self._connection is None or self._connection.closed:
-            # `_options` includes the options of the address.
+            # An `options` argument replaces the address's own options, so `_options` includes them.
             self._connection = psycopg.connect(
                 self._address,
                 autocommit=True,
@@ -211,17 +211,17 @@ class PostgresDatabase(Database):
         return self._connection
 
     def _options(self) -> str:
-        """Return the session's settings: those of the address, and ours."""
+        """Return the options in the address, followed by our own."""
         theirs = psycopg.conninfo.conninfo_to_dict(self._address).get("options") or ""
         ours = f"-c lock_timeout={self._wait_ms} -c client_min_messages=warning -c synchronous_commit=on"
         return f"{theirs} {ours}".strip()
 
     def _translate(self, sql: str) -> str:
-        known = self._translations.get(sql)
-        if known is None:
-            known = _PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%"))
-            self._translations[sql] = known
-        return known
+        translation = self._translations.get(sql)
+        if translation is None:
+            translation = _PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%"))
+            self._translations[sql] = translation
+        return translation
 
     def _as_our_error(self, error: psycopg.Error) -> LearntError:
         detail = without_password_of(self._address, str(error).strip().split("\n")[0])
@@ -234,18 +234,20 @@ class PostgresDatabase(Database):
         if isinstance(error, conflicts):
             return TryAgain(f"{self.path} is busy: {detail}", hint="try again; `wait_ms` sets how long to wait")
         if isinstance(error, psycopg.errors.DiskFull):
-            return TryAgain(f"{self.path} cannot take more: {detail}", hint="free some space on the server")
+            return TryAgain(f"{self.path} is out of disk space: {detail}", hint="free some space on the server")
         if isinstance(error, psycopg.errors.InsufficientPrivilege | psycopg.errors.ReadOnlySqlTransaction):
             return LearntError(
-                f"{self.path} refuses: {detail}", hint="ask for the privilege to create and change tables"
+                f"permission denied by {self.path}: {detail}",
+                hint="ask the database's owner for the privilege to create and change tables",
             )
         if (error.sqlstate or "").startswith(_OVER_A_LIMIT):
-            return InvalidValue(f"{self.path} cannot hold it: {detail}", hint="shorten the longest text")
+            return InvalidValue(f"the text is too large for {self.path}: {detail}", hint="shorten the longest text")
         if isinstance(error, psycopg.OperationalError):
             return TryAgain(
                 f"cannot reach {self.path}: {detail}",
-                hint="check that the server runs and that `database` names it; `learnt config` shows the address",
+                hint="check that the server is running and that the setting `database` points to it; "
+                "`learnt config` shows the address",
             )
         if isinstance(error, psycopg.IntegrityError | psycopg.DataError):
-            return InvalidValue(f"the database refuses it: {detail}")
+            return InvalidValue(f"the database rejected the value: {detail}")
         return LearntError(f"{self.path}: {detail}", hint="`learnt doctor` checks the store")

@@ -1,7 +1,7 @@
 """Delete learnings and missteps permanently, with all copies of their texts in the database.
 
-Only a purge by a person does this, in the caller's transaction. The id of a deleted learning is remembered, so that no
-file brings it back.
+This happens only when a person purges something, in the caller's transaction. A deleted learning's id is remembered, so
+that no file brings the learning back.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ TEXT_COLUMNS = {
     "model_call": ("reason",),
     "misstep": ("command", "error", "worked"),
 }
-"""Columns that may contain copies of a purged text."""
-_IN_JSON = ("receipt", "bullets", "loose", "detail")
+"""Columns that might contain copies of a purged text."""
+_JSON_COLUMNS = ("receipt", "bullets", "loose", "detail")
 
 
 def purge_learning(database: Database, id: str) -> None:
-    """Delete a learning with its events, injections, marks, and the copies of its texts in tasks and reports."""
+    """Delete a learning with its events, injections and marks, and the copies of its texts in tasks and reports."""
     database.lock_words()
     learnings.renew_stamp(database)
     black_out(database, texts_ever(database, id))
@@ -48,13 +48,13 @@ def purge_learning(database: Database, id: str) -> None:
 
 
 def texts_ever(database: Database, id: str) -> set[str]:
-    """Return the title and the paragraphs of a learning in all its versions."""
+    """Return the titles and paragraphs of all versions of a learning."""
     texts = [event.new.get(name, "") for event in learnings.history(database, id) for name in ("title", *PARAGRAPHS)]
     return {text for text in texts if text}
 
 
 def black_out(database: Database, texts: Iterable[str]) -> int:
-    """Replace texts in tasks, failure reports, receipts and similar columns; return how many rows changed."""
+    """Replace these texts in tasks, failure reports, receipts and similar columns; return how many rows changed."""
     changed = 0
     for text in long_enough(texts):
         in_json = json.dumps(text, ensure_ascii=False)[1:-1]
@@ -67,13 +67,16 @@ def black_out(database: Database, texts: Iterable[str]) -> int:
                      where project = :project
                        and {column} <> replace({column}, :sought, '{PURGED}')
                     """,
-                    sought=in_json if column in _IN_JSON else text,
+                    sought=in_json if column in _JSON_COLUMNS else text,
                 )
     return changed
 
 
 def signs_in(database: Database, brief: Brief) -> list[str]:
-    """Return the signs of the missteps that a brief warned of; if a later warning replaced it, by their commands."""
+    """Return the signs of the missteps that a brief warned about.
+
+    If a later warning has replaced the brief's warning, the missteps are found by the commands in the receipt.
+    """
     signs = database.column("select sign from warning where project = :project and brief = :brief", brief=brief.id)
     if signs:
         return signs
@@ -84,44 +87,45 @@ def signs_in(database: Database, brief: Brief) -> list[str]:
 
 
 def forget_missteps(database: Database, signs: Sequence[str]) -> list[Misstep]:
-    """Delete missteps and return those that existed; the outcomes of their warnings are kept."""
-    known = [misstep for misstep in (missteps.find(database, sign) for sign in signs) if misstep]
-    for misstep in known:
+    """Delete missteps and return those that existed; the outcomes of the warnings about them are kept."""
+    existing = [misstep for misstep in (missteps.find(database, sign) for sign in signs) if misstep]
+    for misstep in existing:
         database.execute("delete from misstep where project = :project and sign = :sign", sign=misstep.sign)
-    return known
+    return existing
 
 
 def purge_missteps(database: Database, signs: Sequence[str], commands: Sequence[str]) -> bool:
-    """Delete missteps, their warnings and all copies of their commands; return whether any existed.
+    """Delete missteps, their warnings and all copies of their commands; return whether anything was deleted.
 
     Their errors and replacing commands are deleted only from the receipts of their own warnings, because elsewhere the
-    same words are about something else. `commands`: the commands as a brief shows them.
+    same text is about something else. `commands` are the commands as a brief shows them.
     """
-    known = forget_missteps(database, signs)
-    all_commands = {*commands, *(misstep.command for misstep in known)} - {PURGED}
-    gone = len(known) + database.execute(
+    existing = forget_missteps(database, signs)
+    all_commands = {*commands, *(misstep.command for misstep in existing)} - {PURGED}
+    count = len(existing) + database.execute(
         f"delete from misstep where project = :project and {database.one_of('command', 'all_commands')}",
         all_commands=database.list_value(sorted(all_commands)),
     )
     for sign in signs:
-        gone += database.execute("delete from warning where project = :project and sign = :sign", sign=sign)
+        count += database.execute("delete from warning where project = :project and sign = :sign", sign=sign)
     for id, receipt in _receipts_with(database, all_commands):
-        gone += _purge_receipt(database, id, receipt, all_commands)
-    gone += black_out(database, all_commands)
-    # A purged command may have replaced another misstep: redacted, it is useless as advice.
+        count += _purge_receipt(database, id, receipt, all_commands)
+    count += black_out(database, all_commands)
+    # A purged command might have replaced another misstep. It is useless as advice once it is redacted, so it is
+    # deleted.
     database.execute(
         "update misstep set worked = '', asked = '', wrong = '[]' where project = :project and worked like :purged",
         purged=f"%{PURGED}%",
     )
-    return gone > 0
+    return count > 0
 
 
 def _purge_receipt(database: Database, id: str, receipt: dict[str, Any], commands: Collection[str]) -> int:
     for failure in receipt["failed"]:
-        if failure["command"] in commands:  # also commands that are too short for a text search
+        if failure["command"] in commands:  # this also finds commands that are too short for `black_out`
             failure.update(command=PURGED, error=PURGED, worked=PURGED)
-    gone = database.execute("delete from warning where project = :project and brief = :id", id=id)
-    return gone + database.execute(
+    count = database.execute("delete from warning where project = :project and brief = :id", id=id)
+    return count + database.execute(
         "update brief set receipt = :receipt where project = :project and id = :id",
         id=id,
         receipt=json.dumps(receipt, ensure_ascii=False),
@@ -129,7 +133,7 @@ def _purge_receipt(database: Database, id: str, receipt: dict[str, Any], command
 
 
 def _receipts_with(database: Database, commands: Collection[str]) -> list[tuple[str, dict[str, Any]]]:
-    """Return the ids and receipts of the briefs that warned of one of these commands."""
+    """Return the ids and receipts of the briefs that warned about any of these commands."""
     rows = database.rows(
         """
         select id, receipt

@@ -1,6 +1,6 @@
-"""Updates of learnings files: every rendering is stored with its changes and its cost.
+"""Updates of learnings files. Every rendering is stored with its changes and its cost.
 
-Two counters decide when the next update is due and which process starts it.
+One counter decides when the next update is due, and another decides which process starts it.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Regeneration(Value):
 
 TASKS_SINCE_UPDATE = "tasks since update"
 _UPDATE_STARTED_AT = "update started at"
-_OF_ANY_TEXT = ""
-"""The sign that matches every text of a purged learning; no text has it."""
+_ANY_TEXT = ""
+"""The sign that stands for every text of a purged learning; no real text has this sign."""
 
 
 def claim_update(database: Database, *, now: int, before: int) -> bool:
@@ -55,7 +55,7 @@ def claim_update(database: Database, *, now: int, before: int) -> bool:
 
 
 def release_update(database: Database) -> None:
-    """Within a transaction: allow the next update to start at once."""
+    """Within a transaction: allow the next update to start immediately."""
     sql = "update counter set value = 0 where project = :project and name = :name"
     database.execute(sql, name=_UPDATE_STARTED_AT)
 
@@ -71,7 +71,10 @@ def put(database: Database, regeneration: Regeneration) -> None:
 
 
 def is_running_elsewhere(database: Database, *, host: str, since: int) -> bool:
-    """Say whether an update that began since a moment runs on another machine; its reason holds its host."""
+    """Return whether an update that began since the given time is running on another machine.
+
+    While an update is running, its `reason` contains the name of its host.
+    """
     return database.has(
         """
         select id
@@ -107,7 +110,7 @@ def find(database: Database, id: str) -> Regeneration | None:
 
 
 def latest(database: Database, *, limit: int, goal: str | None = None) -> list[Regeneration]:
-    """Return the latest regenerations, the newest first; `goal`: of one file."""
+    """Return the latest regenerations, newest first; if `goal` is set, only those of this goal's file."""
     rows = database.rows(
         """
         select *
@@ -125,9 +128,10 @@ def latest(database: Database, *, limit: int, goal: str | None = None) -> list[R
 
 
 def was_shown(database: Database, learning: str, text: str) -> bool:
-    """Say whether a file ever showed a learning with this text; for a purged learning, with any text.
+    """Return whether a file has ever shown a learning with this text.
 
-    A purged learning that a person has imported again counts like any other.
+    For a purged learning, return True if a file has ever shown it with any text, unless a person has imported the
+    learning again.
     """
     return database.has(
         """
@@ -147,7 +151,7 @@ def was_shown(database: Database, learning: str, text: str) -> bool:
         """,
         learning=learning,
         sign=_sign(text),
-        any_text=_OF_ANY_TEXT,
+        any_text=_ANY_TEXT,
     )
 
 
@@ -165,12 +169,12 @@ def forget(database: Database, learning: str) -> None:
             text="\n".join(lines),
             bullets=json.dumps(bullets, ensure_ascii=False),
         )
-    _remember(database, learning, _OF_ANY_TEXT)
+    _remember(database, learning, _ANY_TEXT)
 
 
 def _remember(database: Database, learning: str, sign: str) -> None:
-    known = "on conflict (project, learning, sign) do nothing"
-    database.insert("rendered_line", {"learning": learning, "sign": sign}, otherwise=known)
+    ignore = "on conflict (project, learning, sign) do nothing"
+    database.insert("rendered_line", {"learning": learning, "sign": sign}, otherwise=ignore)
 
 
 def _sign(text: str) -> str:

@@ -1,6 +1,6 @@
 """What a person has to decide: proposals, learnings that no person has seen, and escalations.
 
-Also people's opinions on whether the learnings helped.
+People's opinions on whether the learnings helped are stored here, too.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from learnt.model import Learning
     from learnt.store.database import Database, Row
 
-# Changes that show that a person has seen a learning.
+# These changes show that a person has seen a learning.
 TOUCHES = ("like", "edit", "pin", "unpin", "hide", "restore", "archive", "supersede")
-# The kind of a proposal depends on how many learnings it would replace. Ids contain no comma, so a comma means several.
+# A proposal's kind depends on how many learnings it would replace. Ids contain no comma, so a comma means several.
 _KIND = """
     case when learning.replaces = '[]' then 'proposed'
          when learning.replaces like '%,%' then 'merged'
          else 'revised'
     end
 """
-# A change that was undone does not count, and neither does its undo; undoing a change by the program does.
-# Learnings of full confidence need no review, and each learning with an escalation is asked about only once.
-# (The plus keeps SQLite from using an index that does not give the newest first.)
+# A change that was undone is ignored, and so is its undo; but undoing a change by the program shows that a person has
+# seen the learning. Learnings with full confidence need no review. Learnings with an escalation are left out, so that a
+# person is asked about them only once. (The plus keeps SQLite from using an index that is not ordered by time.)
 _TOUCHES = ", ".join(f"'{what}'" for what in TOUCHES)
 _UNTOUCHED = f"""
            learning.project = :project
@@ -65,7 +65,7 @@ _UNTOUCHED = f"""
 
 
 class Escalation(Value):
-    """Something that only a person may decide."""
+    """A question that only a person can decide."""
 
     id: str
     subject: str
@@ -83,7 +83,7 @@ class Escalation(Value):
 
 
 def proposals(database: Database, kind: str, *, limit: int) -> list[Learning]:
-    """Return the proposals of one kind (`merged`, `revised` or `proposed`), oldest first."""
+    """Return the proposals of a kind (`merged`, `revised` or `proposed`), oldest first."""
     ids = database.column(
         f"""
         select learning.id
@@ -101,19 +101,19 @@ def proposals(database: Database, kind: str, *, limit: int) -> list[Learning]:
 
 
 def untouched(database: Database, *, limit: int) -> list[Learning]:
-    """Return the active learnings that no person has written, changed or liked, newest first."""
+    """Return the active learnings that were not written, changed or liked by a person, newest first."""
     newest_first = "order by learning.created_at desc, learning.id desc limit :limit"
     ids = database.column(f"select learning.id from learning where {_UNTOUCHED} {newest_first}", limit=limit)
     return _in_order(database, ids)
 
 
 def is_untouched(database: Database, id: str) -> bool:
-    """Say whether a learning is among `untouched`."""
+    """Return whether a learning is among `untouched`."""
     return database.has(f"select learning.id from learning where {_UNTOUCHED} and learning.id = :id", id=id)
 
 
 def counts(database: Database, *, most: int) -> dict[str, int]:
-    """Return how many items of each kind wait for review, without removals; `new` ones are counted up to `most`."""
+    """Return how many items of each kind wait for review, except removals; `new` learnings are counted up to `most`."""
     rows = database.rows(
         f"""
         select {_KIND} as kind, count(*) as waiting
@@ -129,7 +129,7 @@ def counts(database: Database, *, most: int) -> dict[str, int]:
 
 
 def add_escalation(database: Database, escalation: Escalation) -> None:
-    """Store an escalation; nothing changes if it exists."""
+    """Store an escalation, unless it already exists."""
     row = {**escalation.as_dict(), "detail": json.dumps(escalation.detail, ensure_ascii=False)}
     database.insert("escalation", row, otherwise="on conflict (project, id) do nothing")
 
@@ -174,7 +174,7 @@ def resolve_escalation(database: Database, escalation: Escalation) -> None:
 
 
 def add_opinion(database: Database, id: str, answer: str, *, who: str, at: int) -> None:
-    """Store a person's answer to whether the learnings helped."""
+    """Store a person's answer to the question whether the learnings helped."""
     database.insert("opinion", {"id": id, "answer": answer, "who": who, "at": at})
 
 

@@ -1,7 +1,7 @@
 """Read the database in which opencode keeps its conversations, while opencode may be writing to it.
 
-Nothing is created, changed or blocked. Sessions and messages have the format of `opencode export`. Rows that are too
-long or are not JSON are skipped or shortened without an error.
+Nothing is created, changed or blocked. Sessions and messages have the format of `opencode export`. A part that is too
+long is skipped, and a row that is not JSON is read as an empty object; neither is an error.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     import apsw
 
-# A longer part is a file or a picture, not words.
-_LONGEST_PART = 8_000_000
+# A longer part is a file or an image, not text.
+_MAX_PART_LENGTH = 8_000_000
 _SESSION = """
     select id, directory, parent_id, model, time_created, time_updated,
            (select sum(length(part.data)) from part where part.session_id = session.id) as size
@@ -29,7 +29,7 @@ _SESSION = """
 
 
 def sessions(path: str, *, since_ms: int = 0) -> Iterator[dict[str, Any]]:
-    """Yield the sessions that changed since a moment, newest first."""
+    """Yield the sessions that have changed since the given time, newest first."""
     with _open(path) as connection:
         for row in connection.execute(
             f"{_SESSION} where time_updated >= :since_ms order by time_updated desc, id", {"since_ms": since_ms}
@@ -38,26 +38,26 @@ def sessions(path: str, *, since_ms: int = 0) -> Iterator[dict[str, Any]]:
 
 
 def session(path: str, id: str) -> dict[str, Any]:
-    """Return a session, or an empty object."""
+    """Return a session; empty if there is no such session."""
     with _open(path) as connection:
         return next((_info(row) for row in connection.execute(f"{_SESSION} where id = :id", {"id": id})), {})
 
 
 def messages(path: str, id: str) -> Iterator[dict[str, Any]]:
-    """Yield the messages of a session in their order, each with its parts."""
+    """Yield a session's messages in order, each with its parts."""
     with _open(path) as connection:
-        for message, text in connection.execute(
+        for message_id, text in connection.execute(
             "select id, data from message where session_id = :id order by time_created, id", {"id": id}
         ):
-            yield {"info": {**_object(text), "id": message}, "parts": list(_parts(connection, message))}
+            yield {"info": {**_parse_object(text), "id": message_id}, "parts": list(_parts(connection, message_id))}
 
 
-def _parts(connection: apsw.Connection, message: object) -> Iterator[dict[str, Any]]:
+def _parts(connection: apsw.Connection, message_id: object) -> Iterator[dict[str, Any]]:
     for (text,) in connection.execute(
-        "select data from part where message_id = :message and length(data) <= :longest order by id",
-        {"message": message, "longest": _LONGEST_PART},
+        "select data from part where message_id = :message_id and length(data) <= :max_length order by id",
+        {"message_id": message_id, "max_length": _MAX_PART_LENGTH},
     ):
-        yield _object(text)
+        yield _parse_object(text)
 
 
 def _info(row: tuple[Any, ...]) -> dict[str, Any]:
@@ -66,18 +66,18 @@ def _info(row: tuple[Any, ...]) -> dict[str, Any]:
         "id": id,
         "directory": directory,
         "parentID": parent,
-        "model": _object(model),
+        "model": _parse_object(model),
         "time": {"created": created, "updated": updated},
         "size": size or 0,
     }
 
 
-def _object(text: object) -> dict[str, Any]:
+def _parse_object(text: object) -> dict[str, Any]:
     try:
-        found = json.loads(text) if isinstance(text, str) else None
+        value = json.loads(text) if isinstance(text, str) else None
     except (ValueError, RecursionError):
-        found = None
-    return found if isinstance(found, dict) else {}
+        value = None
+    return value if isinstance(value, dict) else {}
 
 
 @contextmanager
@@ -87,7 +87,7 @@ def _open(path: str) -> Iterator[apsw.Connection]:
     if not os.path.isfile(path):
         raise WrongRequest(f"there is no file {path}", hint="opencode keeps its conversations in `opencode.db`")
     try:
-        connection = apsw.Connection(_address(path), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        connection = apsw.Connection(_read_only_uri(path), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
         try:
             yield connection
         finally:
@@ -96,12 +96,12 @@ def _open(path: str) -> Iterator[apsw.Connection]:
         raise _as_our_error(path, error) from None
 
 
-def _address(path: str) -> str:
-    """Return the URI with which SQLite reads without creating files."""
+def _read_only_uri(path: str) -> str:
+    """Return the URI with which SQLite reads a database without creating files."""
     from urllib.parse import quote
 
-    # If there is a log, SQLite shares its index with the writer. If there is none, SQLite would create both files,
-    # unless the database is opened as immutable.
+    # If there is a write-ahead log, opencode may be writing, and SQLite shares the log's index file with it. Without a
+    # log, SQLite would create the log and its index, so the database is opened as immutable, which prevents that.
     log = f"{path}-wal"
     shared = os.path.exists(log) and (os.path.exists(f"{path}-shm") or os.path.getsize(log) > 0)
     absolute = os.path.abspath(path).replace(os.sep, "/")
@@ -112,8 +112,8 @@ def _as_our_error(path: str, error: apsw.Error) -> LearntError:
     import apsw
 
     if isinstance(error, apsw.BusyError | apsw.LockedError):
-        return TryAgain(f"{path} is busy", hint="try again when opencode is done")
+        return TryAgain(f"{path} is busy", hint="try again when opencode has finished")
     return WrongRequest(
-        f"{path} cannot be read as a database of opencode: {error}",
-        hint="start opencode once, or give what `opencode export` prints",
+        f"{path} cannot be read as an opencode database: {error}",
+        hint="start opencode once, or pass the output of `opencode export`",
     )

@@ -1,9 +1,9 @@
 """A file that keeps records while the database is not available.
 
-A record is acknowledged once it is on the disk: one line with a checksum and an operation id, fsynced. A torn last
-line was never acknowledged and is dropped. A replay renames the file, applies each record in a transaction that also
-stores its operation id, and deletes the file at the end. If it is killed, the next replay repeats nothing. A record
-that cannot be applied is set aside with the reason, never dropped.
+A record is one line with a checksum and an operation id. It is acknowledged once the line has been fsynced. An
+incomplete last line was never acknowledged and is dropped. A replay renames the file, applies each record in a
+transaction that also stores its operation id, and deletes the file at the end. If a replay is killed, the next replay
+applies no record twice. A record that cannot be applied is never dropped; it is set aside with the reason.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-# Errors of a record that no retry could apply: it is from another version, or damaged despite its checksum.
+# These errors mean that retrying is useless: the record is from another version, or damaged despite its checksum.
 UNUSABLE = (WrongRequest, ValueError, LookupError, TypeError, ArithmeticError, AttributeError)
 
 
@@ -38,13 +38,13 @@ class SpoolRecord:
         self.body = body
 
     def line(self) -> bytes:
-        """Return the line in the file."""
+        """Return the record as a line of the file."""
         content = json.dumps({"op": self.op, "kind": self.kind, "at": self.at, "body": self.body}).encode()
         return b"%08x %s\n" % (checksum(content), content)
 
 
 class Spool:
-    """The spooled records of one store. Spools of other databases in the same folder have other names."""
+    """One store's spooled records. The spools of other databases in the same folder have other names."""
 
     def __init__(self, folder: str, name: str = "spool") -> None:
         self._folder = folder
@@ -61,45 +61,47 @@ class Spool:
                 files.append_line(self._path, record.line())
         except OSError as error:
             what = f"to the database, nor to {self._path}"
-            raise cannot_write(what, error, hint="correct the permissions: folder and files must be yours") from None
+            raise cannot_write(
+                what, error, hint="check the owner and the permissions of the folder and its files"
+            ) from None
 
     def pending(self) -> list[SpoolRecord]:
-        """Return the records that are not replayed yet, oldest first."""
-        # Read the newer file first, so that a file that is renamed meanwhile is not missed.
+        """Return the records that have not been replayed yet, oldest first."""
+        # Read the newer file first, so that no record is missed if the file is renamed in the meantime.
         newer = list(_records(self._path))
         return [*_records(self._taken), *newer]
 
     def pending_for_others(self) -> int:
         """Return how many records in this folder belong to other databases."""
-        found = [name for name in os.listdir(self._folder) if name.startswith("spool") and name.endswith(".jsonl")]
-        others = [os.path.join(self._folder, name) for name in found if not name.endswith(".refused.jsonl")]
-        return sum(len(list(_records(path))) for path in others if path not in self._files())
+        names = [name for name in os.listdir(self._folder) if name.startswith("spool") and name.endswith(".jsonl")]
+        paths = [os.path.join(self._folder, name) for name in names if not name.endswith(".refused.jsonl")]
+        return sum(len(list(_records(path))) for path in paths if path not in self._files())
 
     def refused(self) -> int:
         """Return how many records could not be applied and were set aside."""
         return len({record.op for record in _records(self.refused_path)})
 
     def size(self) -> int:
-        """Return the size of the spool in bytes."""
+        """Return the spool's size in bytes."""
         return _size(self._path) + _size(self._taken)
 
     def is_empty(self) -> bool:
-        """Say whether the spool is empty, without reading it."""
+        """Return whether the spool is empty, without reading it."""
         return not self.size()
 
     def replay_lock(self) -> Locked:
-        """Return the lock of a replay, which is not waited for."""
+        """Return the replay lock, which does not wait for another process."""
         return Locked(self._replay_lock, wait=False)
 
     def replay(self, apply: Callable[[SpoolRecord], None], *, wait: bool = False, locked: bool = False) -> int:
-        """Apply the records, oldest first; return how many. 0 if another process is replaying.
+        """Apply the records, oldest first; return how many. Return 0 if another process is replaying.
 
-        `locked`: the caller holds the lock.
+        `wait` waits for the other process instead. `locked` means that the caller holds the lock.
         """
         if locked:
             return self._replay(apply)
-        with Locked(self._replay_lock, wait=wait) as alone:
-            return self._replay(apply) if alone else 0
+        with Locked(self._replay_lock, wait=wait) as acquired:
+            return self._replay(apply) if acquired else 0
 
     def _replay(self, apply: Callable[[SpoolRecord], None]) -> int:
         applied = self._replay_taken(apply)
@@ -145,18 +147,18 @@ class Spool:
         return applied
 
     def _set_aside(self, record: SpoolRecord, reason: str) -> None:
-        if any(known.op == record.op for known in _records(self.refused_path)):
+        if any(earlier.op == record.op for earlier in _records(self.refused_path)):
             return  # a killed replay has already set it aside
         refused = SpoolRecord(record.op, record.kind, record.at, {"body": record.body, "refused": reason})
         try:
             files.append_line(self.refused_path, refused.line())
         except OSError as error:
-            raise cannot_write(self.refused_path, error, hint="check who owns the file") from None
+            raise cannot_write(self.refused_path, error, hint="check the owner of the file") from None
 
 
 def checksum(content: bytes) -> int:
     """Return the CRC-32 of some bytes."""
-    from zlib import crc32  # most hooks find and leave nothing in a spool
+    from zlib import crc32  # most hooks neither read nor write the spool
 
     return crc32(content)
 
@@ -171,9 +173,9 @@ def _records(path: str) -> Iterator[SpoolRecord]:
 
 
 def _record(line: bytes) -> SpoolRecord | None:
-    """Return the record of a line, or None if it is damaged."""
-    stated, _, content = line.rstrip(b"\n").partition(b" ")
-    if stated != b"%08x" % checksum(content):
+    """Return the record in a line, or None if the line is damaged."""
+    stated_checksum, _, content = line.rstrip(b"\n").partition(b" ")
+    if stated_checksum != b"%08x" % checksum(content):
         return None
     try:
         fields = json.loads(content)
@@ -187,7 +189,7 @@ def _unreadable(line: bytes) -> SpoolRecord:
 
 
 def _without(line: bytes, id: str) -> bytes:
-    """Return a line without everything about an id; empty if nothing else is left."""
+    """Return a line without everything about an id; empty if nothing else remains."""
     if id.encode() not in line:
         return line
     record = _record(line)
@@ -208,7 +210,7 @@ def _prune(value: Any, id: str) -> Any:
 
 
 def _lines(path: str) -> list[bytes]:
-    """Return the complete lines, without a torn last one."""
+    """Return a file's complete lines, without an incomplete last line."""
     try:
         with open(path, "rb") as file:
             return [line for line in file if line.endswith(b"\n")]

@@ -1,7 +1,7 @@
-"""SQLite through apsw, which carries its own SQLite: the standard library's may have the WAL-reset bug.
+"""SQLite through apsw, which has its own SQLite, because the standard library's SQLite might have the WAL-reset bug.
 
-With the write-ahead log and `synchronous=full`, committed changes survive a power cut. Writers wait for each other with
-a jittered retry, because with SQLite's own back-off some writers starve.
+With the write-ahead log and `synchronous=full`, committed changes survive a power failure. Writers wait for each other
+with a jittered retry, because with SQLite's own back-off some writers starve.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from learnt.store.database import Condition, Row
 
-PROJECT = "local"  # a SQLite file holds one project; a fixed key survives renaming the folder
+PROJECT = "local"  # an SQLite file contains one project, and a fixed key survives renaming the folder
 _PAGE = 4096
 _RETRY_S = (0.0005, 0.005)
 
@@ -51,31 +51,31 @@ class SqliteDatabase(Database):
 
     def _prepare(self) -> None:
         if self.read_only:
-            # Opened like any other, so that the last one to close it clears the log away.
+            # The file itself is not opened read-only, so that the last process to close it can remove the log.
             self.run("pragma query_only = on", {})
         else:
-            self._use_log()
+            self._enable_log()
         self.run("pragma synchronous = full", {})
         self.run("pragma foreign_keys = on", {})
         self.run("pragma secure_delete = on", {})
 
-    def _use_log(self) -> None:
-        """Switch to the write-ahead log; on a new file SQLite says `busy` here without asking our handler."""
-        tried = 0
+    def _enable_log(self) -> None:
+        """Switch to the write-ahead log, with our own retry: for a new file, SQLite does not call our busy handler."""
+        retries = 0
         while True:
             try:
                 self._connection.execute("pragma journal_mode = wal")
             except apsw.BusyError:
-                if not self._wait(tried):
+                if not self._wait(retries):
                     raise
-                tried += 1
+                retries += 1
             else:
                 return
 
-    def _wait(self, tried: int) -> bool:
-        """Sleep a random moment, until this statement's time is up."""
+    def _wait(self, retries: int) -> bool:
+        """Sleep for a short random time and return True; return False if this statement has waited long enough."""
         now = time.monotonic()
-        if tried == 0:
+        if retries == 0:
             self._give_up_at = now + self._wait_s
         if now >= self._give_up_at:
             return False
@@ -83,23 +83,23 @@ class SqliteDatabase(Database):
         time.sleep(shortest + (longest - shortest) * os.urandom(1)[0] / 255)
         return True
 
-    def refuse_writing(self) -> LearntError:
+    def read_only_error(self) -> LearntError:
         # SQLite also opens a file read-only if the disk is full.
-        return _no_room(self.path) if self._may_write and _is_full(self.path) else super().refuse_writing()
+        return _disk_full_error(self.path) if self._may_write and _is_full(self.path) else super().read_only_error()
 
     def wait_at_most(self, wait_ms: int) -> int:
-        before, self._wait_s = round(self._wait_s * 1000), wait_ms / 1000
-        return before
+        previous_ms, self._wait_s = round(self._wait_s * 1000), wait_ms / 1000
+        return previous_ms
 
     def run(self, sql: str, parameters: dict[str, Any]) -> tuple[list[Row], int]:
         try:
             cursor = self._connection.execute(sql, parameters)
-            found: list[Row] = []
+            rows: list[Row] = []
             names: list[str] = []
             for values in cursor:
                 names = names or [column[0] for column in cursor.description]
-                found.append(dict(zip(names, values, strict=True)))
-            return found, self._connection.changes()
+                rows.append(dict(zip(names, values, strict=True)))
+            return rows, self._connection.changes()
         except apsw.Error as error:
             raise self._as_our_error(error) from None
 
@@ -144,15 +144,15 @@ class SqliteDatabase(Database):
         return self.has("select name from sqlite_master where type = 'table' and name = :name", name=name)
 
     def check(self) -> list[str]:
-        found = [str(row["integrity_check"]) for row in self.rows("pragma integrity_check")]
-        return [line for line in found if line != "ok"] + self.broken_references()
+        lines = [str(row["integrity_check"]) for row in self.rows("pragma integrity_check")]
+        return [line for line in lines if line != "ok"] + self.broken_references()
 
     def enforce_foreign_keys(self, enforced: bool) -> None:
         self.run(f"pragma foreign_keys = {'on' if enforced else 'off'}", {})
 
     def broken_references(self) -> list[str]:
         rows = self.rows("pragma foreign_key_check")
-        return [f"a row of {row['table']} points to a missing {row['parent']}" for row in rows]
+        return [f"a row in {row['table']} that refers to a missing row in {row['parent']}" for row in rows]
 
     def scrub(self) -> None:
         # VACUUM rewrites every page, so that no free page keeps old text; then the log is truncated.
@@ -160,7 +160,7 @@ class SqliteDatabase(Database):
         busy = self.rows("pragma wal_checkpoint(truncate)")[0]["busy"]
         if busy:
             raise TryAgain(
-                "the rows are deleted, but another process still reads the log that holds their old text",
+                "the rows are deleted, but another process is still reading the log that contains their old text",
                 hint="end other learnt processes and run the same command again",
             )
 
@@ -169,7 +169,9 @@ class SqliteDatabase(Database):
         try:
             target = apsw.Connection(path)
             with target.backup("main", self._connection, "main") as backup:
-                backup.step(-1)  # all at once: in steps, each change by another process would restart it
+                backup.step(
+                    -1
+                )  # all pages at once, because a change by another process between two steps would restart the backup
             target.close()
         except apsw.Error as error:
             raise self._as_our_error(error, path) from None
@@ -182,44 +184,46 @@ class SqliteDatabase(Database):
         self._connection.close()
 
     def _as_our_error(self, error: apsw.Error, path: str = "") -> LearntError:
-        """Translate an error of SQLite."""
+        """Return the error to raise for an SQLite error."""
         path = path or self.path
         if isinstance(error, apsw.BusyError | apsw.LockedError):
             return TryAgain(
-                f"{self.path} is busy: others kept writing for {self._wait_s:g} s",
+                f"{self.path} is busy: other processes kept writing for {self._wait_s:g} s",
                 hint="try again; `wait_ms` sets how long to wait",
             )
-        no_place = apsw.IOError | apsw.CantOpenError | apsw.ReadOnlyError | apsw.SQLError
-        if isinstance(error, apsw.FullError) or (isinstance(error, no_place) and _is_full(path)):
-            return _no_room(path)
+        # On a full disk, SQLite can also raise one of these.
+        write_errors = apsw.IOError | apsw.CantOpenError | apsw.ReadOnlyError | apsw.SQLError
+        if isinstance(error, apsw.FullError) or (isinstance(error, write_errors) and _is_full(path)):
+            return _disk_full_error(path)
         if isinstance(error, apsw.IOError):
             return TryAgain(f"cannot write {path}: {error}", hint="free some disk space and try again")
         if isinstance(error, apsw.ReadOnlyError | apsw.CantOpenError | apsw.PermissionsError):
             return LearntError(
-                f"cannot write {self.path}: the file or its folder is read-only, or not yours",
+                f"cannot write {self.path}: the file or its folder is read-only, or belongs to another user",
                 hint=f"check the permissions: `ls -la {os.path.dirname(self.path)}`",
             )
         if isinstance(error, apsw.NotADBError | apsw.CorruptError):
             return CorruptDatabase(
                 f"{self.path} is damaged: {error}",
-                hint="`learnt backup --restore FILE` keeps it aside and puts a backup in its place (.learnt/backups/)",
+                hint="`learnt backup --restore FILE` renames it and restores a backup (see .learnt/backups/)",
             )
         if isinstance(error, apsw.ConstraintError):
-            return InvalidValue(f"the database refuses it: {error}")
+            return InvalidValue(f"the database rejected the value: {error}")
         return LearntError(f"{self.path}: {error}", hint="`learnt doctor` checks the store")
 
 
 def _connect(path: str, wait_ms: int) -> apsw.Connection:
-    """Open for writing if permissions allow it, else for reading."""
+    """Open a file for writing if permissions allow it, otherwise for reading."""
     for flags in (apsw.SQLITE_OPEN_READWRITE, apsw.SQLITE_OPEN_READONLY):
         connection = _try_connect(path, flags, wait_ms)
         if connection is not None:
             return connection
     if _size(path + "-wal") == 0:
-        # In a read-only folder, SQLite cannot create the index of the log; without a log, it needs none.
+        # In a read-only folder, SQLite cannot create the log's index. Without a log it needs no index, if the database
+        # is opened as immutable.
         address = "file:" + path.replace("%", "%25").replace("?", "%3f").replace("#", "%23") + "?immutable=1"
         return apsw.Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
-    raise apsw.CantOpenError("the folder is read-only, and the log holds changes that are not in the file yet")
+    raise apsw.CantOpenError("the folder is read-only, and the log contains changes that are not in the file yet")
 
 
 def _try_connect(path: str, flags: int, wait_ms: int) -> apsw.Connection | None:
@@ -236,7 +240,7 @@ def _try_connect(path: str, flags: int, wait_ms: int) -> apsw.Connection | None:
 
 
 def _create_private(path: str) -> None:
-    """Create an empty file that only its owner can read; SQLite gives its log the same mode."""
+    """Create an empty file that only its owner can read; SQLite creates the log with the same mode."""
     try:
         touch_private(path)
     except OSError as error:
@@ -244,7 +248,7 @@ def _create_private(path: str) -> None:
 
 
 def _is_full(path: str) -> bool:
-    """Say whether the disk of a file has no room for another page."""
+    """Return whether there is no space for another page on a file's disk."""
     import shutil
 
     try:
@@ -253,8 +257,7 @@ def _is_full(path: str) -> bool:
         return False
 
 
-def _no_room(path: str) -> TryAgain:
-    """Return the error for a full disk."""
+def _disk_full_error(path: str) -> TryAgain:
     return TryAgain(f"cannot write {path}: no space is left on the disk", hint="free some disk space and try again")
 
 

@@ -1,6 +1,6 @@
-"""Statistics that the database computes, without reading all rows.
+"""Statistics that the database computes, so that not all rows are read.
 
-Figures over time are summed by day, counted in UTC days since 1970; callers add up weeks and months.
+Statistics over time are sums by day, where a day is a number of UTC days since 1970; callers add up weeks and months.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from learnt.model import Value
 from learnt.store.database import Database
 from learnt.text.times import DAY_MS
 
-DaySum = tuple[int, int, float]  # the day, how many, and their sum
+DaySum = tuple[int, int, float]  # the day, the number of rows, and their sum
 
 _ORDERS = ("times_helpful", "times_not_helpful", "recurrences")
 
@@ -36,13 +36,13 @@ class Effect(Value):
     tasks: int
     done: int
     at_first: int
-    """How many were done at the first attempt."""
+    """How many tasks were done at the first attempt."""
     attempts: int
-    """How many attempts the done tasks took."""
+    """How many attempts the done tasks took in total."""
 
 
 class Regenerated(Value):
-    """Totals of all updates of learnings files."""
+    """Totals over all updates of learnings files."""
 
     made: int
     unchanged: int
@@ -50,12 +50,12 @@ class Regenerated(Value):
     added: int
     removed: int
     churn: float
-    """The mean share of bullets that were added or removed, over the updates that changed something."""
+    """The mean share of bullets that were added or removed, over all updates that changed something."""
     cost_usd: float
 
 
 def ranked(database: Database, order: str, *, limit: int) -> list[Ranked]:
-    """Return the learnings with the highest values of one count, without zeros."""
+    """Return the learnings for which a counter is highest, except those for which it is 0."""
     assert order in _ORDERS  # noqa: S101 - it becomes part of the SQL
     rows = database.rows(
         f"""
@@ -73,13 +73,13 @@ def ranked(database: Database, order: str, *, limit: int) -> list[Ranked]:
 
 
 def task_lengths(database: Database, *, since: int) -> list[DaySum]:
-    """Return how many tasks were created on each day, and how many characters their texts have."""
+    """Return how many tasks were created on each day, and how long their texts are in characters."""
     lengths = "sum(length(title) + length(text))"
     return _by_day(database, "task", "created_at", lengths, since, more="and type != 'session'")
 
 
 def brief_tokens(database: Database, *, since: int) -> list[DaySum]:
-    """Return the number of briefs on each day, and their tokens."""
+    """Return the number of briefs on each day, and how many tokens they have."""
     return _by_day(database, "brief", "created_at", "sum(tokens)", since)
 
 
@@ -90,12 +90,12 @@ def spent(database: Database) -> list[DaySum]:
 
 def first_learning_at(database: Database) -> int | None:
     """Return when the first learning was created, or None."""
-    found = database.value("select min(created_at) as first from learning where project = :project")
-    return None if found is None else int(found)
+    created_at = database.value("select min(created_at) as first from learning where project = :project")
+    return None if created_at is None else int(created_at)
 
 
 def effects(database: Database, *, learnt_at: int) -> list[Effect]:
-    """Return the outcomes of the tasks that began on each day, without interrupted attempts."""
+    """Return the outcomes of the tasks that began on each day; interrupted attempts are ignored."""
     rows = database.rows(
         f"""
         select begun_at / {DAY_MS} as day,
@@ -119,12 +119,12 @@ def effects(database: Database, *, learnt_at: int) -> list[Effect]:
         """,
         learnt_at=learnt_at,
     )
-    whole = ("day", "tasks", "done", "at_first", "attempts")
-    return [Effect(after=bool(row["later"]), **{name: int(row[name]) for name in whole}) for row in rows]
+    int_columns = ("day", "tasks", "done", "at_first", "attempts")
+    return [Effect(after=bool(row["later"]), **{name: int(row[name]) for name in int_columns}) for row in rows]
 
 
 def failure_signs(database: Database, *, limit: int) -> list[tuple[str, str, int]]:
-    """Return task, error and time of the latest failed attempts, newest first, without conversations."""
+    """Return the task, error and time of the latest failed attempts, newest first; conversations are ignored."""
     rows = database.rows(
         """
         select failure.task as task, failure.created_at as at,
@@ -142,7 +142,7 @@ def failure_signs(database: Database, *, limit: int) -> list[tuple[str, str, int
 
 
 def attempt_starts(database: Database, *, limit: int) -> list[int]:
-    """Return the start times of the latest attempts that were not interrupted, newest first."""
+    """Return the start times of the latest attempts, newest first; conversations and interruptions are ignored."""
     return database.column(
         """
         select attempt.started_at
@@ -159,7 +159,7 @@ def attempt_starts(database: Database, *, limit: int) -> list[int]:
 
 
 def learnt_from(database: Database, tasks: Sequence[str]) -> tuple[str, str] | None:
-    """Return the id and title of the most helpful learning from some tasks, or None."""
+    """Return the id and title of the most helpful learning from these tasks, or None."""
     row = database.row(
         f"""
         select id, title
@@ -186,7 +186,7 @@ def learnt_from(database: Database, tasks: Sequence[str]) -> tuple[str, str] | N
 
 
 def regenerated(database: Database) -> Regenerated:
-    """Return the totals of all finished regenerations."""
+    """Return the totals over all finished regenerations."""
     row = database.row(
         """
         select coalesce(sum(case when result = 'done' then 1 else 0 end), 0) as made,
@@ -201,8 +201,8 @@ def regenerated(database: Database) -> Regenerated:
         """
     )
     assert row is not None  # noqa: S101 - sums without groups are one row
-    whole = ("made", "unchanged", "failed", "added", "removed")
-    return Regenerated(**{**row, **{name: int(row[name]) for name in whole}})
+    int_columns = ("made", "unchanged", "failed", "added", "removed")
+    return Regenerated(**{**row, **{name: int(row[name]) for name in int_columns}})
 
 
 def _by_day(database: Database, table: str, time: str, total: str, since: int, *, more: str = "") -> list[DaySum]:

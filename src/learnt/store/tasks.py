@@ -1,7 +1,7 @@
 """Tasks, claims, attempts and failure reports.
 
-A claim is acquired and released in the transaction that changes the task, so at most one worker holds a task. A worker
-that does not renew its claim loses it when the lease expires.
+A claim is acquired and released in the transaction that changes the task, so at most one worker has claimed a task. A
+worker that does not renew its claim loses it when the lease expires.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _FLAGS = ("skip_learnings", "queued")
 _FIXED_IN_CLAIM = ("worker", "host", "pid", "started_at")
 _UNCHANGED = ("task", "number", "model_reason")
-_OF_CLAIM = "where project = :project and task = :task and attempt = :attempt"
-_GIVE_TITLE = """
+_WHERE_CLAIM = "where project = :project and task = :task and attempt = :attempt"
+_SET_MISSING_TITLE = """
     on conflict (project, id) do update
        set title = excluded.title,
            text = excluded.text
@@ -49,22 +49,22 @@ class RecordedAttempt(Value):
 
 
 def ensure(database: Database, task: Task) -> None:
-    """Insert a task and its goal if they are missing; a task whose title is only its id gets a title."""
-    database.insert("task", _row(task), otherwise=_GIVE_TITLE)
+    """Insert a task and its goal if they are missing; if a stored task's title is only its id, set its title."""
+    database.insert("task", _row(task), otherwise=_SET_MISSING_TITLE)
     if task.goal:
         goal = {"name": task.goal, "created_at": task.created_at}
         database.insert("goal", goal, otherwise="on conflict (project, name) do nothing")
 
 
 def change(database: Database, task: Task) -> None:
-    """Store a changed task; if it is done, tasks that waited only for it become ready."""
+    """Store a changed task; if it is done, tasks that were waiting only for it become ready."""
     database.execute(_UPDATE, **_row(task))
     if task.status == "done":
         _release(database, task.id, at=task.updated_at)
 
 
 def set_status(database: Database, id: str, status: str, *, at: int) -> None:
-    """Change the status of a task; if it is done, tasks that waited only for it become ready."""
+    """Change a task's status; if the task is done, tasks that were waiting only for it become ready."""
     database.execute(
         "update task set status = :status, updated_at = :at where project = :project and id = :id",
         id=id,
@@ -76,7 +76,7 @@ def set_status(database: Database, id: str, status: str, *, at: int) -> None:
 
 
 def _release(database: Database, id: str, *, at: int) -> None:
-    """Make tasks ready that waited only for this one."""
+    """Make those tasks ready that were waiting only for this task."""
     waiting = database.column(
         f"""
         select task.id
@@ -95,19 +95,19 @@ def _release(database: Database, id: str, *, at: int) -> None:
             set_status(database, task, "ready", at=at)
 
 
-def need(database: Database, task: str, needs: str) -> None:
-    """Make a task wait for another."""
-    known = "on conflict (project, task, needs) do nothing"
-    database.insert("prerequisite", {"task": task, "needs": needs}, otherwise=known)
+def add_need(database: Database, task: str, needs: str) -> None:
+    """Make a task wait for another task."""
+    ignore = "on conflict (project, task, needs) do nothing"
+    database.insert("prerequisite", {"task": task, "needs": needs}, otherwise=ignore)
 
 
 def remove_needs(database: Database, task: str) -> None:
-    """Delete the prerequisites of a task."""
+    """Delete a task's prerequisites."""
     database.execute("delete from prerequisite where project = :project and task = :task", task=task)
 
 
 def needs(database: Database) -> dict[str, list[str]]:
-    """Return the prerequisites of each task, done or not, oldest first."""
+    """Return each task's prerequisites, whether they are done or not."""
     rows = database.rows("select task, needs from prerequisite where project = :project order by task, needs")
     needs: dict[str, list[str]] = {}
     for row in rows:
@@ -115,8 +115,8 @@ def needs(database: Database) -> dict[str, list[str]]:
     return needs
 
 
-def needed_by(database: Database, task: str) -> list[Task]:
-    """Return the prerequisites of a task, done or not, oldest first."""
+def prerequisites_of(database: Database, task: str) -> list[Task]:
+    """Return a task's prerequisites, whether they are done or not, oldest first."""
     rows = database.rows(
         """
         select task.*
@@ -132,8 +132,8 @@ def needed_by(database: Database, task: str) -> list[Task]:
 
 
 def open_needs(database: Database, task: str) -> list[Task]:
-    """Return the tasks that a task still waits for."""
-    return [needed for needed in needed_by(database, task) if needed.status != "done"]
+    """Return the tasks that a task is still waiting for."""
+    return [needed for needed in prerequisites_of(database, task) if needed.status != "done"]
 
 
 def select(
@@ -162,7 +162,7 @@ def select(
 
 
 def counts(database: Database) -> dict[str, int]:
-    """Return how many tasks there are in the queue, by status."""
+    """Return how many tasks are in the queue, by status."""
     sql = "select status, count(*) as many from task where project = :project and queued = 1 group by status"
     return {row["status"]: int(row["many"]) for row in database.rows(sql)}
 
@@ -179,19 +179,19 @@ def get(database: Database, id: str, *, for_update: bool = False) -> Task:
     task = find(database, id, for_update=for_update)
     if task is None:
         raise NotFound(
-            f"no task `{id[:100]}`", hint="`learnt task list --all` shows the ids; `learnt task add` makes one"
+            f"no task `{id[:100]}`", hint="`learnt task list --all` shows the ids; `learnt task add` adds a task"
         )
     return task
 
 
 def attempts(database: Database, task: str) -> list[Attempt]:
-    """Return the attempts at a task, the latest first."""
+    """Return the attempts at a task, latest first."""
     sql = "select * from attempt where project = :project and task = :task order by number desc"
     return [_attempt(row) for row in database.rows(sql, task=task)]
 
 
 def failures(database: Database, task: str) -> dict[str, Failure]:
-    """Return the reports on failed attempts at a task, by attempt."""
+    """Return the failure reports on a task, by attempt."""
     rows = database.rows("select * from failure where project = :project and task = :task", task=task)
     return {row["attempt"]: _failure(row) for row in rows}
 
@@ -199,8 +199,8 @@ def failures(database: Database, task: str) -> dict[str, Failure]:
 def unfinished(database: Database, *, branch: str, since: int, limit: int) -> list[tuple[Task, Failure]]:
     """Return the tasks that failed on a branch and are not done, each with its last report, latest first.
 
-    A task also counts as done if a later task with the same title is done. Attempts without a result are left out,
-    because they may not have failed, and so are sub-agents, which report to the agent that started them.
+    A task is also considered done if a later task with the same title is done. Attempts without a result are left out,
+    because they might not have failed. Sub-agents are left out, because they report to the agent that started them.
     """
     rows = database.rows(
         """
@@ -242,7 +242,7 @@ def unfinished(database: Database, *, branch: str, since: int, limit: int) -> li
 
 
 def archive_failures(database: Database, *, done_before: int, at: int) -> int:
-    """Archive the failure reports of tasks that were done before a moment; return how many."""
+    """Archive the failure reports on tasks that were done before the given time; return how many."""
     return database.execute(
         """
         update failure
@@ -264,14 +264,14 @@ def archive_failures(database: Database, *, done_before: int, at: int) -> int:
 
 
 def attempts_since(database: Database, at: int) -> int:
-    """Return how many attempts began after a moment."""
+    """Return how many attempts have begun after the given time."""
     return int(
         database.value("select count(*) as attempts from attempt where project = :project and started_at > :at", at=at)
     )
 
 
 def results_since(database: Database, at: int) -> list[str]:
-    """Return the results of attempts since a moment, without conversations and interruptions."""
+    """Return the results of the attempts since the given time; conversations and interruptions are ignored."""
     return database.column(
         """
         select attempt.result
@@ -287,7 +287,7 @@ def results_since(database: Database, at: int) -> list[str]:
 
 
 def add_attempt(database: Database, attempt: Attempt, failure: Failure | None) -> None:
-    """Store an attempt and its failure report; nothing changes if it exists."""
+    """Store an attempt and its failure report, unless they already exist."""
     row = {**attempt.as_dict(), "difficulty": _rank(attempt)}
     database.insert("attempt", row, otherwise="on conflict (project, id) do nothing")
     if failure is not None:
@@ -295,7 +295,7 @@ def add_attempt(database: Database, attempt: Attempt, failure: Failure | None) -
 
 
 def replace_attempt(database: Database, attempt: Attempt, failure: Failure | None) -> None:
-    """Replace a stored attempt and its report; unknown figures keep their old values."""
+    """Replace a stored attempt and its failure report; fields that are not known now keep their old values."""
     database.execute(
         """
         update attempt
@@ -330,7 +330,10 @@ def find_attempt(database: Database, id: str) -> Attempt | None:
 def conversations(
     database: Database, *, since: int = 0, transcript: str | None = None, limit: int = 1_000
 ) -> list[Attempt]:
-    """Return the attempts of conversations with a transcript, latest first; `transcript`: only with this one."""
+    """Return the attempts of conversations that have a transcript, latest first.
+
+    If `transcript` is set, only attempts with this transcript are returned.
+    """
     rows = database.rows(
         """
         select attempt.*
@@ -353,7 +356,7 @@ def conversations(
 
 
 def transcripts(database: Database) -> set[str]:
-    """Return the transcripts of the loop's own attempts."""
+    """Return the paths of the transcripts of the loop's own attempts."""
     paths = database.column(
         """
         select attempt.transcript
@@ -367,8 +370,8 @@ def transcripts(database: Database) -> set[str]:
     return set(paths)
 
 
-def fill_figures(database: Database, attempt: Attempt) -> None:
-    """Add the cost of an attempt to its record as interrupted."""
+def record_cost(database: Database, attempt: Attempt) -> None:
+    """Add an attempt's cost to its record, if it is recorded as interrupted and without a cost."""
     database.execute(
         """
         update attempt
@@ -383,7 +386,7 @@ def fill_figures(database: Database, attempt: Attempt) -> None:
 
 
 def latest_attempts(database: Database, *, limit: int) -> list[RecordedAttempt]:
-    """Return the latest attempts at tasks that were not interrupted, the newest first."""
+    """Return the latest attempts at tasks, newest first; conversations and interrupted attempts are ignored."""
     rows = database.rows(
         """
         select attempt.*, task.type as task_type, task.title as task_title, task.goal as task_goal,
@@ -412,14 +415,14 @@ def latest_attempts(database: Database, *, limit: int) -> list[RecordedAttempt]:
 
 
 def since_fresh(task: Task, attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Return the attempts since the last success or restart (given and returned newest first)."""
+    """Return the attempts since the last success or restart; the arguments and the result are in newest-first order."""
     return list(
         takewhile(lambda attempt: attempt.result != "done" and attempt.started_at >= task.fresh_since, attempts)
     )
 
 
 def claim_oldest_ready(database: Database, claim: Claim, *, only: Sequence[str] | None = None) -> Claim | None:
-    """Claim the task that has been ready longest, among all or some; return the claim with its task, or None."""
+    """Claim the oldest ready task, from all tasks or from `only`; return the claim with its task, or None."""
     row = database.row(
         f"""
         select id
@@ -444,21 +447,21 @@ def claim_oldest_ready(database: Database, claim: Claim, *, only: Sequence[str] 
 
 
 def renew_claim(database: Database, claim: Claim) -> bool:
-    """Extend a claim; False if it is lost."""
-    held = {"task": claim.task, "attempt": claim.attempt, "held_until": claim.held_until}
-    return bool(database.execute(f"update claim set held_until = :held_until {_OF_CLAIM}", **held))
+    """Extend a claim; return False if it has been lost."""
+    fields = {"task": claim.task, "attempt": claim.attempt, "held_until": claim.held_until}
+    return bool(database.execute(f"update claim set held_until = :held_until {_WHERE_CLAIM}", **fields))
 
 
 def update_claim(database: Database, claim: Claim) -> bool:
-    """Extend a claim and store facts about its agent; False if it is lost."""
+    """Extend a claim and store facts about its agent; return False if it has been lost."""
     fields = {field: value for field, value in claim.as_dict().items() if field not in _FIXED_IN_CLAIM}
     changes = ", ".join(f"{field} = :{field}" for field in fields)
-    return bool(database.execute(f"update claim set {changes} {_OF_CLAIM}", **fields))
+    return bool(database.execute(f"update claim set {changes} {_WHERE_CLAIM}", **fields))
 
 
 def release_claim(database: Database, *, task: str, attempt: str, lapsed_at: int | None = None) -> Claim | None:
-    """Delete a claim and return it; None if it is lost, or has not lapsed at the given moment."""
-    row = database.row(f"select * from claim {_OF_CLAIM}{database.for_update}", task=task, attempt=attempt)
+    """Delete a claim and return it; return None if it has been lost, or had not lapsed at `lapsed_at`."""
+    row = database.row(f"select * from claim {_WHERE_CLAIM}{database.for_update}", task=task, attempt=attempt)
     if row is None or (lapsed_at is not None and row["held_until"] >= lapsed_at):
         return None
     database.execute("delete from claim where project = :project and task = :task", task=task)
@@ -466,7 +469,7 @@ def release_claim(database: Database, *, task: str, attempt: str, lapsed_at: int
 
 
 def claims(database: Database) -> list[Claim]:
-    """Return all claims, the oldest first."""
+    """Return all claims, oldest first."""
     rows = database.rows("select * from claim where project = :project order by started_at, attempt")
     return [Claim.from_row(row) for row in rows]
 

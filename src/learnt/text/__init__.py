@@ -1,1 +1,1 @@
-"""Pure functions over text, shared by all rooms: nothing here reads a file, the clock or a setting."""
+"""Functions on text that all packages share. Apart from reading templates, they do not use files, clock or settings."""

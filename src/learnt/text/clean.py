@@ -1,16 +1,16 @@
-"""Clean untrusted text before it is stored, the same for every database.
+"""Clean untrusted text before it is stored, in the same way for every database.
 
-Removed are terminal sequences (colours, titles, cursor), control characters except line break and tab, and invisible
-characters (zero-width, bidirectional, tag and filler characters), which could make a text read differently to a person
-and to a model. A lone surrogate becomes U+FFFD. Joiners stay in emoji and in scripts that need them. Cleaning twice
-changes nothing.
+Cleaning removes terminal sequences (colours, titles, cursor movements), control characters except line break and tab,
+and invisible characters (zero-width, bidirectional, tag and filler characters), which could make a text read
+differently to a person and to a model. A lone surrogate becomes U+FFFD. Joiners stay in emoji and in scripts that need
+them. Cleaning twice changes nothing.
 """
 
 from __future__ import annotations
 
 import re
 
-# Of a title or link that does not end on its line, only the start is removed. Compiled when first needed.
+# If a title or link does not end on its line, only its start is removed. The expression is compiled when first needed.
 _TERMINAL_SEQUENCE = (
     r"(?:\x1b\[|\x9b(?=[0-?]))[0-?]*+[ -/]*+[@-~]?+"  # colours and cursor
     r"|\x1b[\]PX^_][^\x07\x1b\x9c\n]*+(?:\x07|\x1b\\|\x9c)"  # titles and links
@@ -24,10 +24,10 @@ _INVISIBLE = (
     (0xFFF0, 0xFFFB), (0x13430, 0x13438), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A),
 )  # fmt: skip
 _TAG_CHARACTERS = range(0xE0000, 0xE1000)  # too many for the table
-_VISIBLE_ASCII = "".join(
-    map(chr, range(ord("!"), ord("~") + 1))
-)  # the characters of secrets: some scripts have no spaces between words
-_MAX_SPLIT_WORD = 300  # a longer word is data without spaces, of which most may stay
+# Secrets consist of these characters. Others are not dropped at a cut, because some scripts have no spaces between
+# words.
+_VISIBLE_ASCII = "".join(map(chr, range(ord("!"), ord("~") + 1)))
+_MAX_SPLIT_WORD = 300  # a longer word is data without spaces, and most of it can stay
 _DROPPED = {code: None for first, last in _INVISIBLE for code in range(first, last + 1)}
 
 
@@ -53,7 +53,7 @@ def fold(text: str) -> str:
 
 
 def _remove_stray_joiners(text: str) -> str:
-    """Keep a joiner only between two visible non-ASCII letters: elsewhere it could only hide something."""
+    """Keep a joiner only between two visible non-ASCII letters, because elsewhere it could only hide something."""
     kept: list[str] = []
     for position, letter in enumerate(text):
         if letter not in _JOINERS or (kept and _joins(kept[-1]) and _joins(text[position + 1 : position + 2])):
@@ -66,26 +66,27 @@ def _joins(letter: str) -> bool:
 
 
 def first_words(text: str, limit: int) -> str:
-    """Return the beginning of a text, without a word that the cut would split: part of a secret is not recognised.
+    """Return the beginning of a text, without a word that the cut would split.
 
-    Of a very long word, only the last characters before the cut are dropped.
+    A split word is dropped because it might be part of a secret, which would not be recognised. If the word is very
+    long, only the last characters before the cut are dropped.
     """
     if len(text) <= limit:
         return text
-    sure = max(0, limit - _MAX_SPLIT_WORD)
-    return text[:sure] + text[sure:limit].rstrip(_VISIBLE_ASCII)
+    safe_end = max(0, limit - _MAX_SPLIT_WORD)
+    return text[:safe_end] + text[safe_end:limit].rstrip(_VISIBLE_ASCII)
 
 
 def last_words(text: str, limit: int) -> str:
     """Return the end of a text, without a word that the cut would split; see `first_words`."""
     if len(text) <= limit:
         return text
-    sure = len(text) - max(0, limit - _MAX_SPLIT_WORD)
-    return text[len(text) - limit : sure].lstrip(_VISIBLE_ASCII) + text[sure:]
+    safe_start = len(text) - max(0, limit - _MAX_SPLIT_WORD)
+    return text[len(text) - limit : safe_start].lstrip(_VISIBLE_ASCII) + text[safe_start:]
 
 
 def shorten_middle(text: str, limit: int) -> str:
-    """Return a text, or the beginning and the end of a long one and how much is left out between them."""
+    """Return a text; if it is too long, return its beginning and its end, with a note on how much is left out."""
     if len(text) <= limit:
         return text
     left_out = f"\n[… {len(text) - limit:,} characters left out …]\n"

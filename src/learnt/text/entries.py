@@ -9,7 +9,8 @@
     **Action**: …
 
 People edit the title and the four paragraphs; everything else is in the comment. Any learning reads back as the same
-record: a line that could be read as structure gets a backslash in front. An entry without a comment is a new learning.
+record, because a line that could be read as structure is escaped with a backslash. An entry without a comment is a new
+learning.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Fence text that an agent is given as data, and remove text that clients or we put into a conversation.
+"""Fence text that an agent is given as data, and remove text that clients or we have added to a conversation.
 
-Text inside a fence cannot end it. Clients wrap their additions to a conversation in tags, and send prompts that no
-person wrote. Stripping leaves the person's words of a prompt, and the tool's output of an answer. It takes linear time.
+Text inside a fence cannot end the fence. Clients wrap their additions to a conversation in tags, and send prompts that
+were not written by a person. Stripping leaves only what a person wrote in a prompt, and only a tool's own output in an
+answer. It takes linear time.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import re
 
 NAME = "learnt-brief"
-# Tags around text that is not the agent's own.
+# These tags surround text that is not the agent's own.
 QUOTING = (
     NAME,
     *(
@@ -17,9 +18,9 @@ QUOTING = (
         "local-command-stderr command-message user-prompt quoted prompt"
     ).split(),
 )
-# Tags that are put into prompts and tool results.
+# Clients or we add these tags to prompts and tool results.
 _INJECTED = (NAME, "system-reminder", "hook_context")
-# Tags that are put into prompts; in tool results they may be part of a file.
+# Clients add these tags to prompts; in a tool result, they might be part of a file.
 _IN_PROMPTS = (
     *_INJECTED,
     *(
@@ -29,7 +30,7 @@ _IN_PROMPTS = (
         "ide_opened_file ide_selection ide_diagnostics"
     ).split(),
 )
-# The beginnings of prompts that no person wrote.
+# Prompts that were not written by a person begin like this.
 _SYNTHETIC = (
     "# AGENTS.md instructions",
     "[Request interrupted by user",
@@ -38,15 +39,15 @@ _SYNTHETIC = (
     "This session is being continued from a previous conversation",
     "Operation stopped by hook:",
 )
-# The expressions are compiled when first needed: most texts hold no tag.
+# The expressions are compiled when first needed, because most texts contain no tag.
 _TAG = rf"(?i)<(?=\s*/?\s*(?:{'|'.join(QUOTING)})\b)|<(?=!--)"
 _OPENING = rf"<({'|'.join(sorted(_IN_PROMPTS, key=len, reverse=True))})(?=[\s>])"
-# A slash command: its name, and the words after it.
+# This matches a slash command: its name, and the text after it.
 _COMMAND = r"(?s)<command-name>\s*([^<\s]*)\s*</command-name>\s*(?:<command-args>(.*?)</command-args>)?"
-# The beginning and the end of the text that an editor puts before the person's words.
+# The beginning and the end of the text that an editor inserts before what the person wrote.
 _FROM_EDITOR = "# Context from my IDE setup:"
 _REQUEST = "## My request for Codex:"
-# In a prompt of `learnt work`, title and text of the task come first; no person wrote the sections below.
+# In a prompt from `learnt work`, the task's title and text come first; the sections below were not written by a person.
 _TASK = "# Task: "
 _REPORT = "\n## How to report\n"
 _SECTIONS = (
@@ -60,12 +61,12 @@ _SECTIONS = (
 
 
 def fenced(text: str, id: str, *, name: str = NAME) -> str:
-    """Return the text between an opening and a closing tag; `name` is one of QUOTING."""
+    """Return the text between an opening and a closing tag; `name` must be in QUOTING."""
     return f'<{name} id="{id}">\n{text.strip()}\n</{name}>\n' if text.strip() else ""
 
 
 def harmless(text: str) -> str:
-    """Escape untrusted text for use inside a fence: it cannot end the fence, open another or look like a heading."""
+    """Escape untrusted text for use inside a fence, so that it cannot end or open a fence or look like a heading."""
     return "\n".join(
         f"\\{line}" if line.lstrip().startswith(("#", "```", "~~~")) else line
         for line in without_tags(text).split("\n")
@@ -73,7 +74,7 @@ def harmless(text: str) -> str:
 
 
 def without_tags(text: str) -> str:
-    """Escape the tags in untrusted text for use inside a fence; its headings stay."""
+    """Escape only the tags in untrusted text for use inside a fence; its headings stay."""
     return re.sub(_TAG, "‹", text) if "<" in text else text
 
 
@@ -85,18 +86,18 @@ def strip_prompt(prompt: str) -> str:
     if words.startswith(_FROM_EDITOR):
         words = words.partition(_REQUEST)[2].strip()
     if words.startswith("<") and (command := re.match(_COMMAND, words)):
-        added = (command[2] or "").strip()
-        return f"{command[1]} {added}" if added else ""  # the name alone says nothing
+        arguments = (command[2] or "").strip()
+        return f"{command[1]} {arguments}" if arguments else ""  # the name alone says nothing
     return _strip_task(words)
 
 
 def strip_answer(answer: str) -> str:
-    """Return a tool's output or an agent's message without the text that was put into it."""
+    """Return a tool's output or an agent's message without the text that was added to it."""
     return _remove_elements(answer, _INJECTED).strip("\r\n") if "<" in answer else answer
 
 
 def _remove_elements(text: str, tags: tuple[str, ...]) -> str:
-    """Return the text without the elements with these tags; an unclosed tag counts as text."""
+    """Return the text without the elements that have these tags; an unclosed tag is treated as text."""
     if "<" not in text:
         return text
     pieces: list[str] = []

@@ -1,4 +1,4 @@
-"""Read single values from untrusted JSON: a missing value or one of another type is None or empty."""
+"""Read single values from untrusted JSON; a value that is missing or has another type is None or empty."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def parsed(text: str) -> dict[str, Any]:
-    """Return the JSON object in a text; empty for any other text."""
+    """Return the JSON object that a text contains; empty if the text is anything else."""
     if not text.lstrip().startswith("{"):
         return {}
     try:
@@ -22,7 +22,7 @@ def parsed(text: str) -> dict[str, Any]:
 
 
 def dig(value: object, *keys: str) -> Any:
-    """Return the value under a path of keys; None if there is none."""
+    """Return the value at a path of keys; None if there is no such value."""
     for key in keys:
         if not isinstance(value, Mapping):
             return None
@@ -31,7 +31,7 @@ def dig(value: object, *keys: str) -> Any:
 
 
 def text_of(value: object) -> str:
-    """Return a string as it is; empty for anything else."""
+    """Return a string unchanged; empty for anything else."""
     return value if isinstance(value, str) else ""
 
 
@@ -48,7 +48,7 @@ def amount(value: object) -> float | None:
     return float(value) if 0 <= value < 1e15 else None  # excludes NaN and infinity, too
 
 
-def total(figures: Sequence[int | None]) -> int | None:
-    """Return the sum of the known figures; None if there are none."""
-    known = [figure for figure in figures if figure is not None]
-    return sum(known) if known else None
+def total(counts: Sequence[int | None]) -> int | None:
+    """Return the sum of the counts that are not None; None if there are none."""
+    known_counts = [count for count in counts if count is not None]
+    return sum(known_counts) if known_counts else None

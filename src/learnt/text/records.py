@@ -1,6 +1,6 @@
-"""Convert learnings to and from JSON objects: the shape of `--json`, of JSONL files and of events.
+"""Convert learnings to and from JSON objects, which have the same shape in `--json`, in JSONL files and in events.
 
-The shape is a promise. Reading is strict: an unknown name or a wrong type is an error, because a misspelt field would
+The shape is a promise. Reading is strict: an unknown field or a wrong type is an error, because a misspelt field would
 otherwise be lost silently.
 """
 
@@ -17,12 +17,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeGuard
 
-# Fields that a person or a program may set; the store sets the others.
+# People and programs can set these fields; the store sets the others.
 WRITABLE = (*CONTENT, "confidence", "pinned")
-# Fields that depend on the store from which a learning is read.
+# These fields depend on the store from which a learning is read.
 PLACE = ("version", "scope")
 
-# Far beyond every limit: a longer text is refused before it is cleaned.
+# This is far beyond every limit, so a longer text is rejected before it is cleaned.
 _MAX_LENGTH_READ = 1_000_000
 _COUNTS = (
     *COUNTERS,
@@ -52,10 +52,10 @@ def read_fields(record: Mapping[str, Any], *, allowed: tuple[str, ...] = WRITABL
 
 
 def without_secrets(record: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
-    """Return an unread record with its secrets redacted, and how many there were.
+    """Return a record that has not been read yet with its secrets redacted, and how many secrets there were.
 
-    A tag or trigger with a secret is left out: the rest of it would mean something else. Invalid values stay as they
-    are, for `read_fields` to refuse.
+    A tag or trigger with a secret is left out, because the rest of it would mean something else. Invalid values stay
+    unchanged; `read_fields` rejects them.
     """
     safe = {name: _redact_value(name, value) for name, value in record.items()}
     return {name: value for name, (value, _) in safe.items()}, sum(count for _, count in safe.values())
@@ -73,7 +73,7 @@ def _redact_value(name: str, value: Any) -> tuple[Any, int]:
 
 
 def _redact_words(value: Any) -> tuple[Any, int]:
-    if not _are_texts(value) or sum(map(len, value)) > _MAX_LENGTH_READ:
+    if not _are_strings(value) or sum(map(len, value)) > _MAX_LENGTH_READ:
         return value, 0
     counts = {word: redact_line(word, TITLE_LIMIT)[1] for word in value}
     return [word for word in value if not counts[word]], sum(counts.values())
@@ -87,7 +87,8 @@ def read_triggers(value: object) -> Triggers:
         raise _wrong_type("triggers", value, "an object of lists")
     unknown = [field for field in value if field not in Triggers.fields]
     if unknown:
-        raise InvalidValue(f"there are no triggers `{unknown[0]}`", hint=f"triggers are: {', '.join(Triggers.fields)}")
+        fields = ", ".join(Triggers.fields)
+        raise InvalidValue(f"there is no kind of trigger `{unknown[0]}`", hint=f"the kinds are: {fields}")
     return Triggers(**{field: _words(f"triggers.{field}", words) for field, words in value.items()})
 
 
@@ -119,21 +120,21 @@ def _read_count(name: str, value: object) -> int | None:
 
 def _read_text(name: str, value: object) -> str:
     if not isinstance(value, str):
-        raise _wrong_type(name, value, "a text")
+        raise _wrong_type(name, value, "a string")
     if len(value) > _MAX_LENGTH_READ:
         raise InvalidValue(f"{name} has {len(value):,} characters", hint=f"shorten {name} to a few sentences")
     return clean(value).strip() if name in PARAGRAPHS else fold(value)
 
 
 def _words(name: str, value: object) -> tuple[str, ...]:
-    if not _are_texts(value):
-        raise _wrong_type(name, value, "a list of texts")
+    if not _are_strings(value):
+        raise _wrong_type(name, value, "a list of strings")
     if sum(map(len, value)) > _MAX_LENGTH_READ:
-        raise InvalidValue(f"{name} is far too long", hint="give only a few short ones")
+        raise InvalidValue(f"{name} is far too long", hint="use only a few short entries")
     return tuple(dict.fromkeys(fold(word) for word in value))
 
 
-def _are_texts(value: object) -> TypeGuard[Sequence[str]]:
+def _are_strings(value: object) -> TypeGuard[Sequence[str]]:
     return isinstance(value, list | tuple) and all(isinstance(word, str) for word in value)
 
 

@@ -1,7 +1,7 @@
-"""Fill in templates: prompts that a project may replace, and command lines from the settings.
+"""Fill in templates: prompts that a project can replace, and command lines from the settings.
 
-A prompt is read from the project's file or from the one that comes with learnt. In a command line, `{prompt_file}` is
-replaced by the path of the prompt and `{model}` by the name of the model.
+A prompt is read from the project's file, or else from the file that comes with learnt. In a command line,
+`{prompt_file}` is replaced with the path of the prompt's file, and `{model}` with the model's name.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MODEL = "{model}"
 
 
 def read_template(name: str, folders: Sequence[str]) -> str:
-    """Return the template from the first folder that has it; empty if none has it."""
+    """Return the template from the first folder that contains it; empty if no folder does."""
     if fold(name) != name or not re.fullmatch(r"[\w-]+", name):
         return ""
     for folder in folders:
@@ -34,7 +34,7 @@ def read_template(name: str, folders: Sequence[str]) -> str:
 
 
 def split_command_line(command: str, *, setting: str) -> tuple[str, ...]:
-    """Return the words as a shell would split them; `setting` says where the command line is configured."""
+    """Return the words of a command line as a shell would split them; `setting` is where it is configured."""
     try:
         # On Windows a backslash separates folders.
         words = shlex.split(command, posix=os.name != "nt")
@@ -45,10 +45,10 @@ def split_command_line(command: str, *, setting: str) -> tuple[str, ...]:
 
 
 def takes_prompt_file(words: Sequence[str]) -> bool:
-    """Return whether the program takes the prompt as a file instead of on stdin."""
+    """Return whether the program reads the prompt from a file instead of stdin."""
     return any(_PROMPT_FILE in word for word in words)
 
 
 def fill_in(words: Sequence[str], *, prompt_file: str, model: str) -> tuple[str, ...]:
-    """Return the words with the path of the prompt and the name of the model filled in."""
+    """Return the words with the path of the prompt's file and the model's name filled in."""
     return tuple(word.replace(_PROMPT_FILE, prompt_file).replace(_MODEL, model) for word in words)

@@ -1,4 +1,4 @@
-"""Lengths of time, and how long ago something was, in words."""
+"""Durations, and how long ago something was, in words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MONTH_MS = 30 * DAY_MS
 
 
 def age(then_ms: int, now_ms: int) -> str:
-    """Return the time between two moments in its largest whole unit."""
+    """Return how long ago `then_ms` was, in the largest whole unit from days to years."""
     days = max(0, now_ms - then_ms) // DAY_MS
     for length, unit in _STEPS:
         if days >= length:
@@ -21,7 +21,7 @@ def age(then_ms: int, now_ms: int) -> str:
 
 
 def ago(then_ms: int, now_ms: int) -> str:
-    """Return the same, to the minute for times of the last day."""
+    """Return how long ago `then_ms` was; within the last day, in hours or minutes."""
     passed = max(0, now_ms - then_ms)
     if passed >= DAY_MS:
         return age(then_ms, now_ms)

@@ -1,12 +1,12 @@
-"""Make titles of texts, and compare texts.
+"""Make titles from texts, and compare texts.
 
-A title is the first sentence of a text, cut to the limit of a title. Texts of agents and of people follow the same
-rule, so both can be looked up by it.
+A title is the first sentence of a text, cut to the maximum length of a title. The same rule applies to texts by agents
+and by people, so both can be looked up by their titles.
 
-There are six ways to compare texts: `text_key` (same words in the same order; stored and looked up), `letters_key`
-(same letters; titles in one brief), `line_key` (same except for case and white space; lines that people edit), `key_of`
-(names of agents and categories), `share_most_words` (mostly the same words; learnings in one brief) and
-`normalised_error` (the same error in two runs).
+There are six ways to compare texts: `text_key` (the same words in the same order, for lookups in the store),
+`letters_key` (the same letters, for titles in one brief), `line_key` (the same except for case and white space, for
+lines that people edit), `key_of` (for names of agents and categories), `share_most_words` (mostly the same words, for
+learnings in one brief) and `normalised_error` (the same error in two runs).
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from collections.abc import Set
 from learnt.model import TITLE_LIMIT, digest
 from learnt.text.clean import fold
 
-# The expressions are compiled when first needed: a brief loads this module and needs none of them.
-# A full stop or the like, perhaps a closing quotation mark, then the end or a word that could start a sentence.
+# The expressions are compiled when first needed, because a brief loads this module but does not need them. A sentence
+# ends with a full stop or the like and perhaps a closing quotation mark, before the end of the line or a word that
+# could start a sentence.
 _SENTENCE_END = (
     r"""(?i)(?<!\be\.g)(?<!\bi\.e)(?<!\bcf)(?<!\bvs)[.!?…]["')\]*_`]*(?=$| ["'(\[*_`]*([^\W\d_]))|[。！？]"""
 )
-# Details that differ between two runs: temporary files, addresses, ids, line numbers, times.
+# These details differ between two runs: temporary files, addresses, ids, line numbers, times.
 _VARYING = r"/(?:tmp|private/tmp|var/folders|var/tmp)/[^\s'\":,;)\]]*|\b0x[0-9a-f]+|\b[0-9a-f-]*\d[0-9a-f-]*\b"
-# Worktrees of tasks, and our own ids.
+# These are the paths of tasks' worktrees, and our own ids.
 _OUR_NAMES = r"\S*/worktrees/task_\w+|\b(?:task|attempt|learn|brief|esc)_[a-z0-9]{8,}\b"
 _MIN_SHARED_WORDS = 0.8
 AGENT_ENDED_PREFIX = "the agent "  # a text that only says how an agent ended begins like this
@@ -40,7 +41,7 @@ def first_sentence(line: str) -> str:
 
 
 def cut_title(text: str) -> str:
-    """Return the text cut to the limit of a title, at the end of a word if one is near."""
+    """Return the text cut to the maximum length of a title, at the end of a word if possible."""
     if len(text) <= TITLE_LIMIT:
         return text
     space = text.rfind(" ", TITLE_LIMIT // 2, TITLE_LIMIT + 1)
@@ -73,9 +74,9 @@ def share_most_words(ours: Set[str], theirs: Set[str]) -> bool:
 
 
 def normalised_error(text: str) -> str:
-    """Return an error without details that differ from run to run.
+    """Return an error without the details that differ from run to run.
 
-    Empty for a text that only says how an agent ended, not why.
+    The result is empty for a text that only says how an agent ended, not why.
     """
     if text.startswith(AGENT_ENDED_PREFIX):
         return ""

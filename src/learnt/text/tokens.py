@@ -1,6 +1,6 @@
 """Estimate how many tokens a text has, without any model's vocabulary.
 
-The estimate errs on the high side, so that budgets hold. The tests check it against cl100k.
+The estimate errs on the high side, so that budgets are not exceeded. The tests check it against cl100k.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _DIGITS_PER_TOKEN = 3
 
 
 def estimate_tokens(text: str) -> int:
-    """Return the approximate number of tokens of a text."""
+    """Return the approximate number of tokens in a text."""
     total = sum(map(_count_piece, _PIECE.findall(text)))
     return -int(-total // 1)  # rounded up; importing `math` takes longer than the counting
 

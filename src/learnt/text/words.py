@@ -1,9 +1,10 @@
-"""Split text into the words that are indexed and searched: the same words for every database.
+"""Split text into the words that are indexed and searched. The words are the same for every database.
 
-An identifier is found by itself and by its parts: `build_prompt`, `buildPrompt`, `--no-learnings`, `E0308`. The index
-also has neighbouring parts joined into one word, with a prefix: `buildprompt` finds `build_prompt` if no text has that
-spelling. Only whole words match, not prefixes. Words are in lower case, without accents, and stemmed. Stop words are
-dropped, and scripts without spaces are split into pairs of letters. Any text can be split.
+An identifier such as `build_prompt`, `buildPrompt`, `--no-learnings` or `E0308` is found by itself and by its parts.
+The index also contains neighbouring parts joined into one word, with a prefix, so that `buildprompt` finds
+`build_prompt` if no text contains `buildprompt` itself. Only whole words match, not their beginnings. Words are in
+lower case, without accents, and stemmed. Stop words are dropped, and scripts without spaces are split into pairs of
+letters. Any text can be split.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from itertools import pairwise
 _CHUNK = re.compile(r"\w+(?:[-.]+\w+)*(?:\+\+|#(?!\w))?")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
 _CONTRACTION = r"(?i)(?<=\w)['’](?:s|t|d|m|ll|re|ve)\b"  # compiled when a text has one
-# Kana, Han and Hangul. Compared by letter: an expression with these ranges takes longer to compile than a search.
+# Kana, Han and Hangul. Letters are compared one by one, because compiling an expression with these ranges would take
+# longer than a search.
 _WITHOUT_SPACES = (("\u3040", "\u30ff"), ("\u3400", "\u4dbf"), ("\u4e00", "\u9fff"), ("\uac00", "\ud7af"))
 _MAX_WORD_LENGTH = 64
-JOINED = "+"  # before words that only the index has: joined parts of an identifier
+JOINED = "+"  # the prefix of words that only the index contains: joined parts of an identifier
 
 STOP_WORDS = frozenset(
     (
@@ -36,12 +38,12 @@ STOP_WORDS = frozenset(
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text in their order, with repetitions."""
+    """Return the words of a text in order, with repetitions."""
     return [word for chunk in _find_chunks(text) for word in _split_chunk(chunk)]
 
 
 def indexed_words(text: str) -> list[str]:
-    """Return the words that find a text: its words, and the joined parts of its identifiers."""
+    """Return the words by which a text is found: its words, and the joined parts of its identifiers."""
     return [word for chunk in _find_chunks(text) for word in _index_chunk(chunk)]
 
 
@@ -60,7 +62,7 @@ def _find_chunks(text: str) -> list[str]:
 
 
 def _index_chunk(chunk: str) -> list[str]:
-    """Return the words of a chunk and its joined parts: `re-use` gives +reuse, `HTTPServer` +httpserver."""
+    """Return a chunk's words and its joined parts: +reuse for `re-use`, +httpserver for `HTTPServer`."""
     own = _split_chunk(chunk)
     if len(own) < 2:
         return own
@@ -113,7 +115,7 @@ _STEP_4 = tuple("ement ance ence able ible ment ant ent ion ism ate iti ous ive 
 
 @lru_cache(maxsize=20_000)  # identifiers share most of their parts
 def stem(word: str) -> str:
-    """Return the stem of a lower-case word; a word with other characters than a-z stays as it is."""
+    """Return the stem of a lower-case word; a word with characters other than a-z stays unchanged."""
     if len(word) <= 2 or not (word.isascii() and word.isalpha()):
         return word
     word = _past_and_progressive(_plural(word))
@@ -153,7 +155,7 @@ def _restore_ending(rest: str) -> str:
 def _replace_ending(word: str, endings: dict[str, str]) -> str:
     if not word.endswith((*endings,)):
         return word
-    # The longest ending decides, even if its stem is too short to be changed.
+    # Only the longest ending is considered, even if its stem is too short to be changed.
     ending = max((ending for ending in endings if word.endswith(ending)), key=len)
     rest = word.removesuffix(ending)
     return rest + endings[ending] if _measure(rest) > 0 else word

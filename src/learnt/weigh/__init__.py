@@ -1,1 +1,1 @@
-"""How much a learning is worth: confidence and what moves it."""
+"""How much a learning is worth: its confidence, and what changes it."""

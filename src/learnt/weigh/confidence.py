@@ -1,7 +1,7 @@
-"""The confidence of a learning, its impact, and its stage.
+"""A learning's confidence, impact and stage.
 
-Confidence is between 0.1 and 1.0. Marks change it, and unused learnings lose a little with every month. A month counts
-from the creation, the last use or the last decay, whichever is latest, so decaying twice changes nothing.
+Confidence is between 0.1 and 1.0. Marks change it, and an unused learning loses a little every month. A month starts at
+the creation, the last use or the last decay, whichever is latest, so decaying twice changes nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# Learnings of people are trusted at once; those of agents, models and imports must prove themselves.
+# People's learnings are trusted immediately; learnings from agents, models and imports must prove themselves.
 _START_OF_PERSON = 0.7
 _START = 0.5
 _START_OF_DISCOVERY = {"blocker": 0.7, "constraint": 0.6}
@@ -27,12 +27,12 @@ _RETIRED = ("archived", "superseded")
 
 
 def start(origin: str) -> float:
-    """Return the confidence of a new learning of this origin."""
+    """Return the confidence of a new learning with this origin."""
     return _START_OF_PERSON if origin == "person" else _START
 
 
 def start_of_discovery(type: str) -> float:
-    """Return the confidence of a learning that comes from a discovery of this type."""
+    """Return the confidence of a new learning that comes from a discovery of this type."""
     return _START_OF_DISCOVERY.get(type, _START)
 
 
@@ -47,7 +47,7 @@ def after_like(confidence: float) -> float:
 
 
 def decay(learning: Learning, now_ms: int) -> dict[str, Any]:
-    """Return the changes that a learning's age causes; empty if no whole period has passed."""
+    """Return the changes that a learning's age causes; empty if a whole period has not passed yet."""
     since = max(learning.created_at, learning.last_injected_at or 0, learning.last_decayed_at or 0)
     periods = max(0, now_ms - since) // DECAY_PERIOD_MS
     if not periods or learning.confidence <= LEAST_CONFIDENCE:
@@ -64,22 +64,22 @@ def _within_bounds(confidence: float) -> float:
 
 
 def impact(learning: Learning) -> float:
-    """Return the helpful marks minus the others, plus a fraction below 1 for recurrences.
+    """Return the number of helpful marks minus the number of other marks, plus a fraction below 1 for recurrences.
 
-    One mark always counts for more than any number of recurrences.
+    So one mark always weighs more than any number of recurrences.
     """
-    again = min(0.99, learning.recurrences / (learning.recurrences + 1))
-    return round(learning.times_helpful - learning.times_not_helpful + again, 2)
+    recurrence_share = min(0.99, learning.recurrences / (learning.recurrences + 1))
+    return round(learning.times_helpful - learning.times_not_helpful + recurrence_share, 2)
 
 
 def stage(learning: Learning) -> str:
-    """Return the stage of a learning: `trial`, `proven` by marks, or `retired`."""
+    """Return a learning's stage: `trial`, `proven` (by marks) or `retired`."""
     if learning.status in _RETIRED:
         return "retired"
     return "proven" if is_proven(learning) else "trial"
 
 
 def is_proven(learning: Learning) -> bool:
-    """Say whether a learning is not retired and has enough helpful marks."""
+    """Return whether a learning is not retired and has enough helpful marks."""
     helpful = learning.times_helpful
     return learning.status not in _RETIRED and helpful >= _PROVEN_AFTER and helpful > learning.times_not_helpful

@@ -1,6 +1,6 @@
-"""Figures by week and month that a person can trust.
+"""Statistics by week and month that a person can trust.
 
-A share or a mean of fewer than `FEWEST` cases would be mostly chance, so it is None.
+A share or a mean over fewer than `MIN_CASES` cases would be mostly chance, so it is None.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from learnt.model import Value
 from learnt.text.times import DAY_MS, MONTH_MS
 from learnt.text.titles import normalised_error
 
-FEWEST = 5
-# An error counts as gone after this many attempts without it, or after this time with some attempts.
+MIN_CASES = 5
+# An error is considered gone after this many attempts without it, or after this time if there were some attempts.
 GONE_AFTER_ATTEMPTS = 20
 _GONE_AFTER_MS = MONTH_MS
-_TASKS_OF_A_REPEATED_ERROR = 2
-_NO_REPORT = "the attempt ended as "  # used if an agent reported nothing; it is not an error
+_MIN_TASKS_OF_REPEATED_ERROR = 2
+_NO_REPORT = "the attempt ended as "  # begins the report on an agent that reported nothing; it is not an error
 _MONDAY = 4  # 1970-01-05
-_LETTERS_OF_A_TOKEN = 4
+_LETTERS_PER_TOKEN = 4
 
 
 class Period(Value):
-    """The count and the sum of a week or a month."""
+    """The count and the sum for a week or a month."""
 
     start: str
-    """Its first day, or its month: 2026-11-02, 2026-11."""
+    """The week's first day (2026-11-02), or the month (2026-11)."""
     count: int = 0
     total: float = 0.0
 
@@ -37,7 +37,7 @@ class Period(Value):
 
 
 class Outcomes(Value):
-    """The outcomes of some tasks."""
+    """The outcomes of a group of tasks."""
 
     tasks: int = 0
     done: int = 0
@@ -47,15 +47,15 @@ class Outcomes(Value):
     @property
     def share_at_first(self) -> float | None:
         """The share of tasks that were done at the first attempt; None if there are too few."""
-        return self.at_first / self.tasks if self.tasks >= FEWEST else None
+        return self.at_first / self.tasks if self.tasks >= MIN_CASES else None
 
     @property
     def attempts_per_done(self) -> float | None:
-        """The mean number of attempts of done tasks; None if there are too few."""
-        return self.attempts / self.done if self.done >= FEWEST else None
+        """The mean number of attempts at a done task; None if there are too few."""
+        return self.attempts / self.done if self.done >= MIN_CASES else None
 
     def plus(self, tasks: int, done: int, at_first: int, attempts: int) -> Outcomes:
-        """Return the sum of these outcomes and others."""
+        """Return these outcomes with others added."""
         return Outcomes(
             tasks=self.tasks + tasks,
             done=self.done + done,
@@ -65,10 +65,10 @@ class Outcomes(Value):
 
 
 class Gone(Value):
-    """An error of several tasks that has not occurred for a long time."""
+    """An error that occurred in several tasks, but has not occurred for a long time."""
 
     error: str
-    """Its latest wording."""
+    """The error's latest wording."""
     tasks: tuple[str, ...]
     times: int
     last_at: int
@@ -85,7 +85,7 @@ def month_of(day: int) -> str:
 
 
 def weeks(days: Iterable[tuple[int, int, float]], *, now_ms: int, count: int) -> list[Period]:
-    """Return the last weeks up to now from sums by day, oldest first, including empty ones."""
+    """Return the last weeks up to now from sums by day, oldest first, including empty weeks."""
     today = now_ms // DAY_MS
     starts = dict.fromkeys(week_of(today - 7 * ago) for ago in range(count - 1, -1, -1))
     sums = _sum_by(days, week_of)
@@ -93,32 +93,32 @@ def weeks(days: Iterable[tuple[int, int, float]], *, now_ms: int, count: int) ->
 
 
 def months(days: Iterable[tuple[int, int, float]]) -> list[Period]:
-    """Return the months that are not empty from sums by day, oldest first."""
+    """Return the months from sums by day, oldest first, without empty months."""
     return list(_sum_by(days, month_of).values())
 
 
 def mean_of(periods: Iterable[Period]) -> float | None:
-    """Return the mean over some periods; None if there are too few cases."""
-    counted = list(periods)
-    count = sum(period.count for period in counted)
-    return sum(period.total for period in counted) / count if count >= FEWEST else None
+    """Return the mean over these periods; None if there are too few cases."""
+    all_periods = list(periods)
+    count = sum(period.count for period in all_periods)
+    return sum(period.total for period in all_periods) / count if count >= MIN_CASES else None
 
 
 def share(part: int, whole: int) -> float | None:
     """Return a share; None if there are too few cases."""
-    return part / whole if whole >= FEWEST else None
+    return part / whole if whole >= MIN_CASES else None
 
 
 def tokens_of_letters(letters: float) -> float:
-    """Return about how many tokens this many characters are."""
-    return letters / _LETTERS_OF_A_TOKEN
+    """Return approximately how many tokens this many characters are."""
+    return letters / _LETTERS_PER_TOKEN
 
 
-def gone(signs: Sequence[tuple[str, str, int]], starts: Sequence[int], *, now_ms: int) -> list[Gone]:
-    """Return the errors of several tasks that no longer occur, those of the most tasks first.
+def find_gone(signs: Sequence[tuple[str, str, int]], starts: Sequence[int], *, now_ms: int) -> list[Gone]:
+    """Return the errors that occurred in several tasks and no longer occur; errors in the most tasks come first.
 
-    `signs`: task, error and time of failed attempts; `starts`: start times of the latest attempts, newest first. An
-    error is gone only if there were attempts without it.
+    `signs` contains the task, the error and the time of each failed attempt. `starts` contains the start times of the
+    latest attempts, newest first. An error is gone only if there have been attempts without it.
     """
     by_error: dict[str, list[tuple[str, str, int]]] = {}
     for sign in signs:
@@ -126,9 +126,9 @@ def gone(signs: Sequence[tuple[str, str, int]], starts: Sequence[int], *, now_ms
         if error:
             by_error.setdefault(error, []).append(sign)
     groups = [_group(group) for group in by_error.values()]
-    repeated = [group for group in groups if len(group.tasks) >= _TASKS_OF_A_REPEATED_ERROR]
-    quiet = [group for group in repeated if _is_gone(group.last_at, starts, now_ms)]
-    return sorted(quiet, key=lambda group: (-len(group.tasks), -group.times, -group.last_at, group.error))
+    repeated = [group for group in groups if len(group.tasks) >= _MIN_TASKS_OF_REPEATED_ERROR]
+    gone = [group for group in repeated if _is_gone(group.last_at, starts, now_ms)]
+    return sorted(gone, key=lambda group: (-len(group.tasks), -group.times, -group.last_at, group.error))
 
 
 def _sum_by(days: Iterable[tuple[int, int, float]], name: Callable[[int], str]) -> dict[str, Period]:
@@ -147,4 +147,4 @@ def _group(signs: Sequence[tuple[str, str, int]]) -> Gone:
 
 def _is_gone(last_at: int, starts: Sequence[int], now_ms: int) -> bool:
     since = sum(start > last_at for start in starts[:GONE_AFTER_ATTEMPTS])
-    return since >= GONE_AFTER_ATTEMPTS or (since >= FEWEST and last_at < now_ms - _GONE_AFTER_MS)
+    return since >= GONE_AFTER_ATTEMPTS or (since >= MIN_CASES and last_at < now_ms - _GONE_AFTER_MS)

@@ -1,7 +1,8 @@
 """Merge similar learnings into one proposed learning that can replace them.
 
 Learnings are similar if they have the same category, domain and polarity and share at least half of their tags. The
-text is assembled from the members without adding or losing anything. A person decides on the proposal.
+proposal's text lists the title and the action (or the observation) of each member; nothing is added. Tags and triggers
+are combined up to their limits. A person decides whether the proposal replaces its members.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-_SHARED_TAGS = 0.5
+_MIN_SHARED_TAGS = 0.5
 _MIN_MEMBERS = 3
 _MAX_MEMBERS = 12
 
@@ -24,7 +25,9 @@ def groups(learnings: Iterable[Learning]) -> list[list[Learning]]:
     for learning in learnings:
         keys = [(learning.category, learning.domain, learning.polarity, tag) for tag in learning.tags]
         near = [group for key in keys for group in by_tag.get(key, ())]
-        group = next((group for group in near if len(group) < _MAX_MEMBERS and _is_like(group[0], learning)), None)
+        group = next(
+            (group for group in near if len(group) < _MAX_MEMBERS and _shares_enough_tags(group[0], learning)), None
+        )
         if group is None:
             group = []
             formed.append(group)
@@ -36,8 +39,8 @@ def groups(learnings: Iterable[Learning]) -> list[list[Learning]]:
     )
 
 
-def summary(members: Sequence[Learning], *, now_ms: int) -> Learning | None:
-    """Return a proposed learning that would replace its members, or None if they give no sensible text."""
+def summarise(members: Sequence[Learning], *, now_ms: int) -> Learning | None:
+    """Return a proposed learning that would replace its members, or None if their combined text is too long."""
     first = members[0]
     best = max(members, key=lambda member: (member.confidence, member.recurrences, member.id))
     more = f" (and {len(members) - 1} more)"
@@ -64,9 +67,9 @@ def summary(members: Sequence[Learning], *, now_ms: int) -> Learning | None:
     )
 
 
-def _is_like(learning: Learning, other: Learning) -> bool:
+def _shares_enough_tags(learning: Learning, other: Learning) -> bool:
     mine, theirs = set(learning.tags), set(other.tags)
-    return len(mine & theirs) >= _SHARED_TAGS * len(mine | theirs)
+    return len(mine & theirs) >= _MIN_SHARED_TAGS * len(mine | theirs)
 
 
 def _common(members: Sequence[Learning], field: str) -> str:
