@@ -27,7 +27,7 @@ from learnt.store.learnings import Change
 from learnt.text.records import as_record
 from learnt.text.tokens import estimate_tokens
 from learnt.weigh.confidence import impact
-from tests.conftest import Clock, Done
+from tests.conftest import Clock, Done, Learnt
 from tests.support import faults
 from tests.support.words import tells
 
@@ -531,6 +531,25 @@ def test_a_brief_can_be_rendered_again_after_everything_changed(memory: Memory, 
     assert not memory.is_as_sent(again.replace(text=again.text + " "))
     with pytest.raises(NotFound):
         memory.explain("brief_none")
+
+
+def test_the_agents_own_reason_counts_more_than_how_its_process_ended(memory: Memory) -> None:
+    said = "<failure-report>\nwhat_tried: magic\nwhy_failed: no magic\n</failure-report>"
+    ended = Failure(attempt="attempt_1", task="task_1", reason="the agent ended with exit code 1", error="boom")
+    verified = ended.replace(reason="`make test` failed")
+
+    debriefs = [memory.debrief(f"task_{n}", said, result="failed", failure=f) for n, f in ((1, ended), (2, verified))]
+
+    reports = [debrief.failure for debrief in debriefs]
+    assert [report and (report.tried, report.reason) for report in reports] == [
+        ("magic", "no magic"),
+        ("magic", "`make test` failed"),
+    ]
+
+
+def test_contradicting_and_impossible_limits_are_refused(learnt: Learnt) -> None:
+    for words in (("work", "--tasks", "1", "--all"), ("brief", "Deploy", "--deadline-ms", "0")):
+        assert learnt(*words).code == 2
 
 
 def test_secrets_never_reach_the_disk(sqlite_memory: Memory, project: Path) -> None:

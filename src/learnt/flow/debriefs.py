@@ -36,7 +36,7 @@ from learnt.store.regenerations import TASKS_SINCE_UPDATE
 from learnt.text.clean import clean, shorten_middle
 from learnt.text.records import read_fields
 from learnt.text.redact import redact
-from learnt.text.titles import text_key
+from learnt.text.titles import AGENT_ENDED_PREFIX, text_key
 from learnt.weigh import confidence
 
 TYPE_CHECKING = False
@@ -259,7 +259,10 @@ def _report(reading: _Reading, task: Task) -> Failure | None:
     failure = make_report(
         reading.sigils, record.output, attempt=record.attempt.id, task=task.id, result=reading.result, at=record.at
     )
-    return failure and failure.replace(**record.verified)
+    verified = dict(record.verified)
+    if reading.sigils.failure and verified.get("reason", "").startswith(AGENT_ENDED_PREFIX):
+        del verified["reason"]  # the agent's own reason says more than how its process ended
+    return failure and failure.replace(**verified)
 
 
 def _redact_failure(failure: Failure) -> Failure:

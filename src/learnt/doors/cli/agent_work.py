@@ -7,6 +7,7 @@ import sys
 from learnt.brief.render import explain_empty
 from learnt.doors.cli.arguments import Arguments, Parser, add_situation, open_memory, print_result, read_situation
 from learnt.doors.output import describe_debrief, describe_mark, note, say, show_json
+from learnt.errors import WrongRequest
 from learnt.model import RESULTS
 from learnt.system.files import Deadline
 from learnt.text.records import as_record
@@ -26,12 +27,15 @@ def brief_arguments(parser: Parser) -> None:
     parser.add_argument("--goal", metavar="NAME", help="the goal, if the task is new")
     add_situation(parser)
     parser.add_argument("--budget-tokens", type=int, metavar="N", help="the length limit (setting `brief_tokens`)")
-    parser.add_argument("--deadline-ms", type=int, default=0, metavar="N", help="fail with exit code 3 after this time")
+    parser.add_argument("--deadline-ms", type=int, metavar="N", help="fail with exit code 3 after this time")
 
 
 def brief_run(arguments: Arguments) -> None:
+    if arguments.deadline_ms is not None and arguments.deadline_ms < 1:
+        hint = "pass the milliseconds after which to give up, or leave the option out"
+        raise WrongRequest(f"--deadline-ms is {arguments.deadline_ms}", hint=hint)
     with open_memory(arguments, tidies=False) as memory:
-        if arguments.deadline_ms > 0:
+        if arguments.deadline_ms:
             with Deadline(arguments.deadline_ms):
                 brief = _brief(memory, arguments)
         else:

@@ -40,7 +40,7 @@ _ALTERNATE_SCREEN, _MAIN_SCREEN, _CLEAR = "\x1b[?1049h", "\x1b[?1049l", "\x1b[H\
 
 def work_arguments(parser: Parser) -> None:
     how_many = parser.add_mutually_exclusive_group()
-    how_many.add_argument("--tasks", type=int, default=1, metavar="N", help="how many tasks; default: 1")
+    how_many.add_argument("--tasks", type=int, metavar="N", help="how many tasks; default: 1")
     how_many.add_argument("--all", action="store_true", help="work until no task is left")
     parser.add_argument("--jobs", type=int, metavar="J", help="how many agents at once (setting `work.jobs`)")
     parser.add_argument("--budget-usd", type=float, metavar="X", help="start no attempt once X is spent")
@@ -55,7 +55,7 @@ def work_run(arguments: Arguments) -> int:
         if arguments.background:
             check_agent(memory)  # now, while a person can see the error
     plan = Plan(
-        tasks=0 if arguments.all else arguments.tasks,
+        tasks=0 if arguments.all else arguments.tasks or 1,
         jobs=arguments.jobs or settings.work_jobs,
         attempts=arguments.max_iterations or 0,
         budget_usd=arguments.budget_usd or 0.0,
@@ -197,7 +197,7 @@ def _ask_opinion(memory: Memory, summary: Summary) -> None:
 
 def _start_in_background(arguments: Arguments, folder: str) -> int:
     """Start the same run as a background process."""
-    words = ["--all"] if arguments.all else ["--tasks", str(arguments.tasks)]
+    words = ["--all"] if arguments.all else ["--tasks", str(arguments.tasks or 1)]
     for name in ("jobs", "budget_usd", "max_iterations"):
         if getattr(arguments, name):
             words += [f"--{name.replace('_', '-')}", str(getattr(arguments, name))]
