@@ -27,8 +27,9 @@ from learnt.store.learnings import Change
 from learnt.text.records import as_record
 from learnt.text.tokens import estimate_tokens
 from learnt.weigh.confidence import impact
-from tests.conftest import Clock, Done, Learnt
+from tests.conftest import Clock, Done
 from tests.support import faults
+from tests.support.doors import Learnt
 from tests.support.words import tells
 
 
