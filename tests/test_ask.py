@@ -185,7 +185,7 @@ class TestChanges:
             ({**ADDITION, "type": "dependency"}, "a dependency belongs to its task"),
             ({**ADDITION, "title": " \n"}, "needs a title"),
             ({**ADDITION, "type": None}, "needs a type"),
-            ({"do": "REVISE", "id": "learn_made_up", "title": "x"}, "no known learning: `learn_made_up`"),
+            ({"do": "REVISE", "id": "learn_made_up", "title": "x"}, "a known learning: `learn_made_up`"),
             ({"do": "REMOVE"}, "REMOVE does not specify a known learning"),
             ({"do": "REVISE", "id": KNOWN, "reason": "because"}, "changes nothing"),
         ],
