@@ -945,7 +945,7 @@ class TestSources:
         self, shop: Line, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
     ) -> None:
         id = self._source(shop, tmp_path / name, monkeypatch)
-        assert "only read" in shop.refused("edit", id, "--title", "X")
+        assert "read-only" in shop.refused("edit", id, "--title", "X")
 
     @pytest.mark.parametrize("name", ["user", "design-system"])
     def test_a_source_on_a_server_is_only_read_too(

@@ -360,7 +360,7 @@ def test_a_circle_is_told_with_the_learning_that_closes_it(memory: Memory) -> No
     a, b, c = (memory.add(title) for title in "ABC")
     memory.supersede(a.id, b.id)
     memory.supersede(b.id, c.id)
-    with pytest.raises(WrongRequest, match=f"`{c.id}` would supersede itself, by way of `{b.id}`"):
+    with pytest.raises(WrongRequest, match=f"`{c.id}` would supersede itself.* `{b.id}`"):
         memory.supersede(c.id, a.id)
 
 

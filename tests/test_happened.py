@@ -115,7 +115,7 @@ def test_the_database_itself_refuses_what_no_value_may_hold(memory: Memory) -> N
         ("confidence", 1.5),
         ("pinned", 2),
     ):
-        with pytest.raises(InvalidValue, match="refuses"), memory.context.store.transaction():
+        with pytest.raises(InvalidValue, match="constraint"), memory.context.store.transaction():
             memory.context.store.database.execute(
                 f"update learning set {column} = :wrong where project = :project and id = :id",
                 wrong=wrong,

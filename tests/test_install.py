@@ -405,7 +405,7 @@ def test_a_client_is_known_by_other_names_and_a_misspelt_one_is_guessed(learnt: 
     several = learnt("install", "claude", "codex", "--json").out
     assert [one["id"] for one in json.loads(several)] == ["claude-code", "codex"]
     assert "would be" not in several
-    assert tells(learnt("install", "--all", "codex").err, "every client")
+    assert tells(learnt("install", "--all", "codex").err, "--all", "names")
     assert "aider is skipped" in learnt("uninstall", "--all", "--user").err
 
 

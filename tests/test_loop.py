@@ -302,7 +302,7 @@ def test_what_no_brief_or_debrief_can_be_made_of_is_refused_with_a_hint(memory: 
     assert "task_PROJ123" in refused.value.hint
     with pytest.raises(InvalidValue) as refused:
         memory.debrief("task_1", "x", tokens_in=10**20)
-    assert "9,007,199,254,740,991" in refused.value.hint
+    assert "9,007,199,254,740,991" in refused.value.message
 
 
 def test_a_learning_without_texts_leaves_no_gap_in_a_brief(memory: Memory) -> None:

@@ -193,7 +193,7 @@ def test_what_claude_code_was_not_allowed_to_do_explains_a_session_without_a_res
 
     assert attempt["result"] == "incomplete"
     assert tells(attempt["failure"]["reason"], "not allowed", "Bash make test")
-    assert tells(claude.learnt("log").out, "not allowed", "Bash make test", "`arguments`", "[work]")
+    assert tells(claude.learnt("log").out, "denied", "Bash make test", "`arguments`", "[work]")
     claude.attempt(claude_prints(claude.final))
     assert tells(claude.called()["stdin"], "not allowed", "Bash make test")
 

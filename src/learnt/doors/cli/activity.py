@@ -130,10 +130,10 @@ def _explain_nothing(activity: Activity, arguments: Arguments, *, now: int) -> N
                 say(f"Known {noun}: {known or 'none yet'}")
         silent = {name: last for name, last in activity.fired.items() if name == client_name(arguments.client)}
         if silent and not (arguments.agent or arguments.what):
-            say(f"But {Reports.describe_fired(silent, now)}, and nothing fitted so far.")
+            say(f"But {Reports.describe_fired(silent, now)}, and no learning has matched so far.")
         return
     if activity.fired:
-        say(f"Nothing yet: {Reports.describe_fired(activity.fired, now)}, and nothing fitted so far.")
+        say(f"Nothing yet: {Reports.describe_fired(activity.fired, now)}, and no learning has matched so far.")
         say('`learnt brief "a task"` tries it out; `learnt explain` then shows what was left out, and why.')
         return
     say("Nothing yet: no agent has been briefed, warned or debriefed in this project.")
