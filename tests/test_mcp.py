@@ -24,6 +24,8 @@ from mcp_types import CallToolResult, TextContent, TextResourceContents
 
 from learnt import Memory
 from learnt.doors.mcp.server import make_server
+from learnt.doors.mcp.words import format_error
+from learnt.errors import WrongRequest
 from tests.support.doors import Learnt
 from tests.support.words import tells
 
@@ -299,6 +301,22 @@ def test_wrong_requests_are_answered_with_what_to_do(sqlite_memory: Memory, proj
 
     talk(project, ask)
     assert sqlite_memory.get(known.id).times_helpful == 0
+
+
+def test_hints_about_commands_become_hints_about_tools(sqlite_memory: Memory) -> None:
+    given = sqlite_memory.brief(sqlite_memory.add("Count the till at noon").title, task="task_1")
+    sqlite_memory.mark(given.learning_ids[0], "task_1", helpful=True)
+    for ask in (
+        lambda: sqlite_memory.get("learn_none"),
+        lambda: sqlite_memory.tasks.get("task_none"),
+        lambda: sqlite_memory.explain("brief_none"),
+        lambda: sqlite_memory.add(""),
+        lambda: sqlite_memory.mark(given.learning_ids[0], "task_1", helpful=False),
+    ):
+        with pytest.raises(WrongRequest) as refused:
+            ask()
+        assert "learnt " in refused.value.hint
+        assert "`learnt " not in format_error(refused.value)
 
 
 def test_resources_show_the_files_and_single_learnings(sqlite_memory: Memory, project: Path) -> None:

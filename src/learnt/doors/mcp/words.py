@@ -22,11 +22,11 @@ _HINTS = (
     (re.compile(r"`learnt activity[^`]*` shows the ids"), "`brief` tells the id of each brief"),
     (re.compile(r"`learnt list[^`]*` shows the ids"), "`recall` tells the ids"),
     (
-        re.compile(r"`learnt task list[^`]*` shows the ids; `learnt task add` makes one"),
+        re.compile(r"`learnt task list[^`]*` shows the ids; `learnt task add` adds a task"),
         "`brief` tells the id of a task",
     ),
     (re.compile(r": `learnt add [^`]*`"), ""),
-    (re.compile(r"; `learnt undo [^`]*` takes the last change back"), ""),
+    (re.compile(r"; `learnt undo [^`]*` undoes the last change"), ""),
 )
 _OPTION = re.compile(r"--([a-z]+)\b")
 
