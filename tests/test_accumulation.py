@@ -759,7 +759,7 @@ def test_what_failed_and_what_worked_then_in_a_transcript_is_a_learning_with_its
     again = shop.learnt("debrief", "--transcript", path)
     assert again.code == 2
     assert f"{path} has already been read" in again.err
-    assert "hint: it is read again when it has grown" in again.err
+    assert "hint: it will be read again once it has grown" in again.err
     assert len(shop.all()) == 1
 
 

@@ -181,7 +181,7 @@ def length_in_json(text: str) -> int:
 
 
 def _min_size(shown: Shown, now_ms: int) -> int:
-    """Return how many tokens a learning adds at least; joined texts can have a few tokens less than their parts."""
+    """Return the minimum number of tokens that a learning adds: joined texts can have a few fewer than their parts."""
     return estimate_tokens(_learning_text(shown, now_ms)) - _TOKENS_LOST_BY_JOINING
 
 
@@ -324,7 +324,7 @@ def write_receipt(
 ) -> dict[str, Any]:
     """Return the receipt as a JSON object.
 
-    `request` is the request without its text. `beside` are the ids of learnings that the agent is given in another way.
+    `request` is the request without its text. `beside` lists learnings that the agent gets otherwise.
     `attempts` are all failed attempts, including those that do not fit.
     """
     shown = {past.number for past in content.attempts}

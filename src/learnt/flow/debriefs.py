@@ -139,7 +139,7 @@ def apply(context: Context, database: Database, body: dict[str, Any]) -> Debrief
     attempt = record.attempt
     stored = tasks.find(database, attempt.task)
     tasks.ensure(database, stored or record.task)
-    task = tasks.get(database, attempt.task, for_update=True)  # so that attempts are numbered one after the other
+    task = tasks.get(database, attempt.task, for_update=True)  # locked, so that attempts get distinct numbers
     if record.claim and tasks.release_claim(database, task=task.id, attempt=attempt.id) is None:
         # The claim has lapsed, and the attempt was recorded as interrupted. Its learnings are still stored.
         tasks.record_cost(database, attempt)

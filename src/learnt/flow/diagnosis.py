@@ -118,7 +118,7 @@ class StoreCheck:
             yield Diagnosis.problem(subject, detail, "check the owner of the folder and its files")
 
     def examine_agents(self, configuration: Configuration) -> Iterator[Diagnosis]:
-        """Yield whether the agents' categories match the existing learnings and agents."""
+        """Yield mismatches between the agents' categories and the existing learnings and agents."""
         try:
             with self._open() as store:
                 for remark in agent_categories.check_categories(store.database, configuration):
@@ -160,7 +160,7 @@ class StoreCheck:
         return fired.read(self.folder)
 
     def can_record_events(self) -> bool:
-        """Return whether hooks can record their calls in the store's folder; without a folder there are no hooks."""
+        """Return whether hooks can record their calls in the store's folder, or need not because it is missing."""
         events = os.path.join(self.folder, fired.FOLDER)
         writable = os.access(events if os.path.isdir(events) else self.folder, os.W_OK)
         return writable or not os.path.isdir(self.folder)
@@ -176,7 +176,7 @@ class StoreCheck:
 
 def _examine_folder(subject: str, place: Place, clock: Clock) -> Iterator[Diagnosis]:
     if not os.path.isdir(place.folder):
-        return  # with a database server, the folder is created for the first pending record
+        return  # with a database server, the folder is created when the first record is spooled
     yield from _examine_spool(f"{subject}: spool", place)
     if has_unfinished_purge(place.folder):
         remedy = "repeat the `learnt purge ID` that was interrupted"

@@ -94,7 +94,7 @@ class Transcripts:
         header = self._read_header(path)
         size, source = size_of(path), transcript_source(path)
         if mined.size_read(database, source) == size:
-            raise WrongRequest(f"{path} has already been read", hint="it is read again when it has grown")
+            raise WrongRequest(f"{path} has already been read", hint="it will be read again once it has grown")
         first_prompt, messages = read_words(path)
         words, last = "\n\n".join(messages), messages[-1] if messages else ""
         conversations = tasks.conversations(database, transcript=source, limit=1)
@@ -155,7 +155,7 @@ def size_of(path: str) -> int:
 
 
 def read_words(path: str) -> tuple[str, list[str]]:
-    """Return the first prompt and the agent's last messages without secrets; the oldest of very many are left out."""
+    """Return the first prompt and the agent's last messages without secrets; of too many, the oldest are dropped."""
     first_prompt = ""
     own, aside = _LastMessages(), _LastMessages()
     for step in steps(path, session_database):
@@ -163,14 +163,14 @@ def read_words(path: str) -> tuple[str, list[str]]:
             first_prompt = first_prompt or step.text[:_MAX_PROMPT_CHARS]
         elif step.kind == "said":
             (aside if step.aside else own).add(step.text)
-    # If all messages are by a sub-agent, it is the sub-agent's conversation.
+    # If only a sub-agent spoke, the transcript is the sub-agent's own.
     messages = own.messages if own.messages or first_prompt else aside.messages
     safe = [redact(clean(text))[0] for text in (first_prompt, *messages)]
     return safe[0], safe[1:]
 
 
 def read_conversation(context: Context, task: Task, path: str, messages: Sequence[str], *, folder: str) -> TaskReading:
-    """Apply the rules to a transcript and to the agent's last message.
+    """Apply the mining rules to a transcript and to the agent's last message.
 
     Earlier messages are not considered, because they are mostly plans or guesses.
     """

@@ -37,9 +37,9 @@ class Activity(Value):
     prevented: Mapping[str, int]
     """How many errors were prevented (not repeated after a warning), by agent."""
     fired: Mapping[str, Fired] = {}
-    """Each client's last served hook event, with or without an answer."""
+    """The last hook event of each client that was handled, whether or not it got an answer."""
     clients: tuple[str, ...] = ()
-    """The known clients, if there are no entries; the same applies to the agents."""
+    """All known clients; filled only if there are no entries, like `agents`."""
     agents: tuple[str, ...] = ()
 
 
@@ -52,7 +52,7 @@ class AttemptReport(Value):
     client: str
     agent: str
     learnings: Mapping[str, str]
-    """The learnings from the attempt, with their titles; the same applies to the learnings that it marked."""
+    """The titles of the attempt's learnings by id; `helpful` and `not_helpful` have the same form."""
     helpful: Mapping[str, str]
     not_helpful: Mapping[str, str]
     failure: Failure | None
@@ -181,7 +181,7 @@ class Reports:
         return ", ".join(events)
 
     def today(self) -> Today:
-        """Return how much has been done since local midnight, and how much a person has to decide."""
+        """Return how much has been done since local midnight, and how many items await a person's review."""
         date = time.localtime(self._context.clock() / 1000)
         midnight = time.mktime((date.tm_year, date.tm_mon, date.tm_mday, 0, 0, 0, 0, 0, -1))
         return activity.today(self._store.database, since=int(midnight * 1000))
@@ -213,7 +213,7 @@ class Reports:
         )
 
     def stats(self, *, limit: int = 5, weeks: int = 12) -> Stats:
-        """Return statistics: the leading learnings, and how prompts, errors and attempts have developed."""
+        """Return statistics: the top learnings, and how prompts, errors and attempts have changed over time."""
         check_rows(limit=limit)
         database, now = self._store.database, self._context.clock()
         since = now - (weeks + 1) * 7 * DAY_MS

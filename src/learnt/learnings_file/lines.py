@@ -1,7 +1,7 @@
 """Convert a learning to a line of the file, and a line to a learning's fields.
 
-Both directions agree: `line_of(Learning(**fields_of(line), …))` is the folded line. The line for an agent's learning is
-the learning's title; a person's line comes back in full.
+The two conversions are inverse: `line_of(Learning(**fields_of(line), …))` is the folded line. The line for an agent's
+learning is the learning's title; a person's line comes back in full.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def heading_of(category: str) -> str:
 
 
 def category_of(heading: str) -> str:
-    """Return the category for a heading: a name with underscores if that name has this heading, else the heading.
+    """Return the category for a heading: the name in snake case if its heading is this one, else the heading.
 
     For a category's heading, the result is that category or another category with the same heading.
     """

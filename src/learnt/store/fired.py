@@ -41,7 +41,7 @@ class Fired:
 def note(folder: str, client: str, event: str, at: int, duration_ms: float, chars: int) -> None:  # noqa: PLR0917 - one line of a log
     """Record in a store's folder that a client's event was served, if possible."""
     if not client.replace("-", "").isalnum() or len(client) > _MAX_NAME_LENGTH:
-        return  # the name would become the name of a file
+        return  # unsafe as the name of a file
     import json
 
     fired = Fired(at=at, event=event[:_MAX_EVENT_LENGTH], duration_ms=round(duration_ms, 1), chars=chars)

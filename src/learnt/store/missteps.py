@@ -1,7 +1,7 @@
 """Commands that failed in a project, the commands that worked instead, and the warnings given to agents.
 
-Each record is applied from its JSON body, at once or by a replay of the spool. A record that is applied late does not
-override newer records.
+Each record is applied from its JSON body, immediately or when the spool is replayed. A record that is applied late does
+not override newer records.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class MisstepRecord(Value):
     sign: str
     command: str
     repeats: Sequence[str]
-    """The signs of the missteps that this command repeats."""
+    """The keys of earlier missteps (`sign`) that this command repeats."""
     task: str
     at: int
     error: str
@@ -50,11 +50,11 @@ class SuccessRecord(Value):
     sign: str
     command: str
     repeats: Sequence[str]
-    """The signs of the missteps that this command repeats."""
+    """The keys of earlier missteps (`sign`) that this command repeats."""
     task: str
     at: int
     replaces: Mapping[str, tuple[str, Sequence[str]]]
-    """The missteps that this command replaces, by sign: the request, and the words that were wrong in the misstep."""
+    """The misstep's request and wrong words, by the key of each misstep that this command replaces."""
 
 
 class Misstep(Value):
@@ -85,7 +85,7 @@ def find(database: Database, sign: str) -> Misstep | None:
 
 
 def find_by_requests(database: Database, requests: Sequence[str]) -> list[Misstep]:
-    """Return the missteps that belong to any of these requests and whose wrong words are recorded, latest first."""
+    """Return the missteps recorded for any of these requests, latest first."""
     rows = database.rows(
         f"""
         select *
@@ -234,7 +234,7 @@ def apply_success(database: Database, body: Body) -> None:
 
 
 def _record_own_success(database: Database, sign: str, at: int) -> None:
-    """Record that a command succeeded that had failed before.
+    """Record that a previously failing command succeeded.
 
     Because the command works again, the command that replaced it is forgotten: it would be the wrong advice after the
     next failure.

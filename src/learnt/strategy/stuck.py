@@ -1,4 +1,4 @@
-"""Detect that work is stuck, at one task or at several tasks for the same reason.
+"""Detect that work is stuck, on one task or on several tasks for the same reason.
 
 Errors are compared in their normalised form, and an empty error is not equal to any error. Failures from before a task
 was last done are ignored.
@@ -17,7 +17,7 @@ _MAX_QUOTE_LENGTH = 200
 
 
 class Stuck(Value):
-    """Why work is stuck, and at which tasks."""
+    """Why work is stuck, and on which tasks."""
 
     reason: str
     error: str = ""
@@ -38,7 +38,7 @@ def list_open_failures(attempts: Iterable[PastAttempt]) -> list[PastAttempt]:
 
 
 def find_stuck_task(attempts: Iterable[PastAttempt], strongest: str, *, times: int = TIMES) -> Stuck | None:
-    """Return why a task is stuck; None if it is not. The strongest model failed or the same error came too often."""
+    """Return why a task is stuck: the strongest model failed, or an error recurred, too often; None if it is not."""
     failures = list_open_failures(attempts)
     tasks = tuple(dict.fromkeys(failure.task for failure in failures))
     for error, count in Counter(failure.error for failure in failures if failure.error).items():
@@ -55,7 +55,7 @@ def find_stuck_task(attempts: Iterable[PastAttempt], strongest: str, *, times: i
 def find_stuck_run(
     attempts: Sequence[PastAttempt], learnings_by_task: Mapping[str, Collection[str]], *, times: int = TIMES
 ) -> Stuck | None:
-    """Return why a run must stop; None if it need not. Too many unfinished tasks failed with the same error.
+    """Return why a run must stop: too many unfinished tasks failed with the same error; None if it need not.
 
     The attempts must be passed oldest first. `learnings_by_task` has the learnings that each task was given.
     """

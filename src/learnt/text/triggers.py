@@ -18,7 +18,7 @@ ANY = "*"  # the anchor of a pattern without a fixed word
 
 _TOKEN = re.compile(r"[^\s\"'`,;()<>\[\]{}|]+")
 _WORD = re.compile(r"\w+")
-# The other expressions are compiled when first needed: that takes longer than most searches.
+# The other expressions are compiled when first needed: compiling takes longer than most searches.
 # Text after a mentioned path: `app.py:42:7`, `app.py#L10`, `test_app.py::test_login`.
 _AFTER_PATH = r"(?s)(?:::.*|(?::\d+(?:-\d+)?)+|#L?\d+\S*)$"
 _WILDCARD = r"\*\*/|\*\*|\*|\?|\[!?[^\]/]+\]|\{[^{}]*\}"

@@ -139,7 +139,7 @@ def _explain_nothing(activity: Activity, arguments: Arguments, *, now: int) -> N
     say("Nothing yet: no agent has been briefed, warned or debriefed in this project.")
     first, *others = setup_names(with_hooks=True)
     say(f"`learnt install {first}` (or {', '.join(others)}) lets a client do that automatically;")
-    say("`learnt doctor` shows whether an installed client has called.")
+    say("`learnt doctor` shows whether an installed client's hooks have fired.")
 
 
 def _show_entries(entries: tuple[Entry, ...], *, now: int, ids: bool) -> None:

@@ -148,7 +148,7 @@ class Tools:
         return describe_mark(marked, helpful=helpful)
 
     def explain(self, brief: Annotated[str, Field(description="The brief's id, brief_…")]) -> str:
-        """Call this to see why a brief said what it said: all that was considered, and why it was left out."""
+        """Call this to see why a brief said what it said: everything considered, and why some of it was left out."""
         with self._open() as memory:
             explained = memory.explain(brief)
             titles = memory.titles([entry["id"] for entry in explained.receipt["considered"]])
@@ -173,7 +173,7 @@ class Tools:
             return fenced(format_learning(memory.get(id)), id)
 
     def standing(self, agent: str) -> str:
-        """What an agent of this role should always know, and how old what this server remembers of it is."""
+        """What an agent of this role should always know, and the age of this server's cached copy."""
         with self._open() as memory:
             learnings = memory.agents.standing(agent)
             state = memory.agents.cache_state()

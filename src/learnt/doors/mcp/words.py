@@ -19,11 +19,11 @@ _PROMPTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "prompts")
 _MAX_RESULT_CHARS = 9_500
 # Hints are written for the command line; for an agent, commands are replaced by tools and parameters.
 _HINTS = (
-    (re.compile(r"`learnt activity[^`]*` shows the ids"), "`brief` tells the id of each brief"),
-    (re.compile(r"`learnt list[^`]*` shows the ids"), "`recall` tells the ids"),
+    (re.compile(r"`learnt activity[^`]*` shows the ids"), "`brief` returns the id of each brief"),
+    (re.compile(r"`learnt list[^`]*` shows the ids"), "`recall` returns the ids"),
     (
         re.compile(r"`learnt task list[^`]*` shows the ids; `learnt task add` adds a task"),
-        "`brief` tells the id of a task",
+        "`brief` returns the id of a task",
     ),
     (re.compile(r": `learnt add [^`]*`"), ""),
     (re.compile(r"; `learnt undo [^`]*` undoes the last change"), ""),
