@@ -21,7 +21,7 @@ from learnt.text.words import JOINED, mark, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from learnt.model import Learning
     from learnt.store.database import Database
@@ -170,7 +170,7 @@ def _newest_to_search(counts: Counts, chosen: Sequence[str]) -> int | None:
 
 def _best(
     database: Database,
-    candidates: Iterable[Candidate],
+    candidates: Collection[Candidate],
     triggers: Mapping[str, str],
     wanted: Sequence[str],
     counts: Counts,
@@ -178,6 +178,8 @@ def _best(
     limit: int,
 ) -> list[Hit]:
     """Return the best candidates as hits; only their learnings are read, because reading learnings is expensive."""
+    if not candidates:
+        return []
     worth, weights = _worth_of(wanted, counts), _weights_of(wanted, counts)
     scored = [(candidate, _shares(candidate, worth, counts)) for candidate in candidates]
 

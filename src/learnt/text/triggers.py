@@ -16,7 +16,7 @@ from learnt.text.clean import first_words, last_words
 
 ANY = "*"  # the anchor of a pattern without a fixed word
 
-_TOKEN = re.compile(r"[^\s\"'`,;()<>\[\]{}|]+")
+_SEPARATORS = str.maketrans(dict.fromkeys("\"'`,;()<>[]{}|", " "))  # a regular expression takes longer to compile
 _WORD = re.compile(r"\w+")
 # The other expressions are compiled when first needed: compiling takes longer than most searches.
 # Text after a mentioned path: `app.py:42:7`, `app.py#L10`, `test_app.py::test_login`.
@@ -47,7 +47,7 @@ class SituationMatcher:
 
     def __init__(self, situation: Situation) -> None:
         text = beginning_and_end(situation.text, _HALF_TEXT_LENGTH)
-        tokens = _TOKEN.findall(f"{text} {situation.command}")
+        tokens = _split_tokens(f"{text} {situation.command}")
         self._paths = _list_paths(situation.paths, tokens)
         self._bare_names = {name for name in map(_trim_path, tokens) if _is_name(name)}
         self._all_paths = "\n".join([*self._paths, *(name.lower() for name in self._bare_names)])
@@ -108,6 +108,10 @@ class SituationMatcher:
         return any(longest in path and _matches_path(pattern, path) for path in self._paths)
 
 
+def _split_tokens(text: str) -> list[str]:
+    return text.translate(_SEPARATORS).split()
+
+
 def anchor_of(kind: str, pattern: str) -> str:
     """Return a word that every match of the pattern contains."""
     pattern = pattern.lower()
@@ -155,7 +159,7 @@ def _is_name(token: str) -> bool:
 
 
 def _list_command_words(text: str) -> list[str]:
-    stripped = (token.lower().strip(_PUNCTUATION) for token in _TOKEN.findall(text))
+    stripped = (token.lower().strip(_PUNCTUATION) for token in _split_tokens(text))
     return [word for word in stripped if word]
 
 
