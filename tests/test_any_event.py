@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from learnt import Memory
@@ -64,6 +64,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
 
 @settings(max_examples=300, deadline=None)
 @given(told=_EVENTS, client=st.sampled_from(("", *CLIENTS, "other")), of_task=st.sampled_from(("", "task_1")))
+@example(told={"hook_event_name": "UserPromptSubmit", "session_id": "one", "prompt": "\x1b"}, client="", of_task="")
 def test_any_object_gives_a_valid_answer_or_none(
     opened: Memory, told: dict[str, Any], client: str, of_task: str
 ) -> None:

@@ -20,7 +20,7 @@ from learnt.store import learnings, tasks
 from learnt.store.happened import ForgottenRecord
 from learnt.store.index import Filter
 from learnt.system.files import Locked
-from learnt.text.clean import first_words
+from learnt.text.clean import clean, first_words
 from learnt.text.fence import harmless
 from learnt.text.times import DAY_MS
 from learnt.text.triggers import Situation
@@ -257,7 +257,7 @@ class Conversation:
 
     def _brief_prompt(self) -> Reply:
         event = self.event
-        if not event.prompt.strip():
+        if not clean(event.prompt).strip():
             return Reply()
         request = BriefRequest(
             text=event.prompt,
