@@ -27,6 +27,13 @@ def _context(done: Done) -> str:
     return str(json.loads(done.out)["hookSpecificOutput"]["additionalContext"]) if done.out else ""
 
 
+def _debriefed(project: Path) -> Memory:
+    """Open the project's memory after the end of a turn, which the worker may be debriefing at this moment."""
+    memory = Memory.open(project)
+    memory.context.store.replay_spool(wait=True)
+    return memory
+
+
 def test_a_prompt_is_briefed_once_with_what_matters(project: Path, learnt: Learnt) -> None:
     with Memory.open(project) as memory:
         learning = memory.add("Cache the schema of the replica")
@@ -49,7 +56,7 @@ def test_the_end_of_a_turn_is_debriefed(project: Path, learnt: Learnt) -> None:
 
     assert _context(learnt("hook", stdin=event_text("Stop", last_assistant_message=said))) == ""
 
-    with Memory.open(project) as memory:
+    with _debriefed(project) as memory:
         assert memory.get(learning.id).confidence == 0.75
         assert memory.search("close the cursor")[0].learning.origin == "agent"
     own = learnt("hook", stdin=event_text("UserPromptSubmit", prompt="close the cursor first"))
@@ -67,7 +74,7 @@ def test_gemini_has_other_names_for_the_same(project: Path, learnt: Learnt) -> N
     assert json.loads(done.out)["hookSpecificOutput"]["hookEventName"] == "BeforeAgent"
     said = f"Done.\nLEARNING_HELPFUL: {learning.id}"
     learnt("hook", "--client", "gemini", stdin=event_text("AfterAgent", prompt=prompt, prompt_response=said))
-    with Memory.open(project) as memory:
+    with _debriefed(project) as memory:
         assert memory.get(learning.id).confidence == 0.75
 
 
@@ -83,7 +90,7 @@ def test_a_process_answers_keeps_and_stays_silent_whatever_it_is_sent(project: P
     for rubbish in ("", "garbage", b"\x00\xff", "[" * 100_000):
         assert _context(learnt_process("hook", "--client", "claude", stdin=rubbish)) == ""
 
-    with Memory.open(project) as memory:
+    with _debriefed(project) as memory:
         assert memory.get(learning.id).confidence == 0.75
         assert memory.search("close the cursor")[0].learning.origin == "agent"
 
@@ -191,7 +198,7 @@ def test_what_an_agent_said_is_kept_however_busy_the_machine_is(project: Path, l
 
     learnt_process("hook", stdin=said, env={"LEARNT_HOOK_DEADLINE_MS": "1"})
 
-    with Memory.open(project) as memory:
+    with _debriefed(project) as memory:
         assert memory.search("close the cursor")[0].learning.title == "Close the cursor first"
 
 
