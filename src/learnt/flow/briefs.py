@@ -381,9 +381,8 @@ def _find_everywhere(context: Context, situation: Situation, which: Filter, part
     for store in context.sound_stores():
         here = find_each(store.database, situation, which, parts)
         for hits, found in zip(hits_by_part, here, strict=True):
-            fresh = [
-                hit for hit in found if hit.learning.id not in seen
-            ]  # a copy in another store is the same learning
+            # A copy in another store is the same learning.
+            fresh = [hit for hit in found if hit.learning.id not in seen]
             hits += [_with_scope(hit, store.place.scope) for hit in fresh]
         seen = {hit.learning.id for hits in hits_by_part for hit in hits}
     return [best_first(hits)[: part.limit] for hits, part in zip(hits_by_part, parts, strict=True)]

@@ -235,9 +235,8 @@ def _examine_permissions(subject: str, place: Place) -> Iterator[Diagnosis]:
         modes = {entry.path: entry.stat().st_mode for entry in entries if entry.name.startswith(_PRIVATE)}
     exposed = sorted(path for path, mode in modes.items() if stat.S_IMODE(mode) & 0o077)
     if os.stat(folder).st_mode & 0o022:
-        exposed.append(
-            folder
-        )  # other users may list the folder, since each private file has its own mode, but must not write to it
+        # Others may list the folder, because each private file has its own mode, but must not write to it.
+        exposed.append(folder)
     if exposed:
         yield Diagnosis.problem(subject, f"others can read or change {', '.join(exposed)}", f"`chmod -R go= {folder}`")
     elif not all(os.access(path, os.W_OK) for path in (folder, place.path) if os.path.exists(path)):

@@ -163,9 +163,8 @@ class LearningsFile:
                 with self._store.transaction():
                     apply_edits(self._context, files)
                 for file in files:
-                    if (
-                        disk.read(file.path, self._root) == file.content
-                    ):  # otherwise the file was saved meanwhile, so try again
+                    # If the file was saved meanwhile, its new content is read in the next round.
+                    if disk.read(file.path, self._root) == file.content:
                         os.unlink(file.path)
                         deleted.append(file.path)
         return deleted

@@ -92,9 +92,8 @@ class Upkeep:
         added = []
         with store.transaction():
             for proposal in proposals[:_MAX_PROPOSALS]:
-                if (
-                    learnings.find(store.database, proposal.id) is None
-                ):  # otherwise a person has already decided on the proposal
+                # A proposal that is in the store was already decided on by a person.
+                if learnings.find(store.database, proposal.id) is None:
                     learnings.add(store.database, proposal, change)
                     added.append(proposal.id)
         return added

@@ -125,9 +125,8 @@ def put_brief(database: Database, record: BriefRecord) -> None:
     row = {name: value for name, value in brief.as_dict().items() if name not in _NOT_STORED}
     row["receipt"] = json.dumps(brief.receipt, ensure_ascii=False)
     database.insert("brief", row, otherwise="on conflict (project, id) do nothing")
-    for injection in sorted(
-        brief.injections, key=lambda injection: injection.learning
-    ):  # all writers use one order, so that they cannot deadlock
+    # All writers use one order, so that they cannot deadlock.
+    for injection in sorted(brief.injections, key=lambda injection: injection.learning):
         _put_injection(database, injection)
 
 

@@ -169,9 +169,8 @@ class SqliteDatabase(Database):
         try:
             target = apsw.Connection(path)
             with target.backup("main", self._connection, "main") as backup:
-                backup.step(
-                    -1
-                )  # all pages at once, because a change by another process between two steps would restart the backup
+                # All pages at once: a change by another process between two steps would restart the backup.
+                backup.step(-1)
             target.close()
         except apsw.Error as error:
             raise self._as_our_error(error, path) from None
