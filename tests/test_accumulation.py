@@ -402,7 +402,6 @@ HALF = answer(addition(1))[:100]
 SLOW = Reply("slow down", status=429, headers={"retry-after": "0"})
 FAILURES: dict[str, tuple[str, Reply, dict[str, float], str]] = {
     "anthropic says nothing": ("anthropic", Reply(silent=True), {"time_limit_s": 1}, "no answer within"),
-    "openai says nothing": ("openai", Reply(silent=True), {"time_limit_s": 1}, "no answer within"),
     "a program says nothing": ("command", Reply(silent=True), {"time_limit_s": 1}, "no answer within"),
     "rubbish": ("openai", Reply("I would rather talk about the weather."), {}, "contains no JSON"),
     "half a JSON": ("anthropic", Reply(HALF), {}, "broken or cut off"),

@@ -62,7 +62,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
         yield memory
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(told=_EVENTS, client=st.sampled_from(("", *CLIENTS, "other")), of_task=st.sampled_from(("", "task_1")))
 @example(told={"hook_event_name": "UserPromptSubmit", "session_id": "one", "prompt": "\x1b"}, client="", of_task="")
 def test_any_object_gives_a_valid_answer_or_none(

@@ -1028,7 +1028,7 @@ def documents(value: dict[str, Any], chance: random.Random, *, plain: bool) -> b
     return (writer.gap() + writer.write(value) + writer.gap()).encode()
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(value=ROOTS, chance=st.randoms(use_true_random=False), plain=st.booleans(), mark=st.booleans())
 def test_any_settings_come_back_byte_for_byte_and_keep_what_others_change(
     value: dict[str, Any], chance: random.Random, plain: bool, mark: bool

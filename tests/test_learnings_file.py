@@ -730,5 +730,5 @@ class Team(RuleBasedStateMachine):
         self.files[file] = "\n".join(lines)
 
 
-Team.TestCase.settings = settings(max_examples=200, stateful_step_count=30, deadline=None)
+Team.TestCase.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
 TestTeam = Team.TestCase

@@ -189,7 +189,7 @@ def test_a_word_that_is_torn_is_not_kept(cut: int, shop: Shop) -> None:
 
 
 def test_a_very_long_command_is_remembered_by_its_beginning(shop: Shop) -> None:
-    shop.fail("s1", f"deploy --with {'part ' * 2_000_000}")
+    shop.fail("s1", f"deploy --with {'part ' * 200_000}")
 
     (misstep,) = shop.rows("misstep")
 
