@@ -13,10 +13,10 @@ Sigils say what the agent learnt, how it ended, and what the next attempt should
     <next-model>opus</next-model>
 
 Everything is optional and nothing is an error: a sigil that cannot be read is skipped and listed in `ignored`. A sigil
-counts at the start of a line of the agent's own (see `own_lines`), or directly after a sigil that does. Its text is then
-read as it is, with quotations, and sigils inside it are not read. A sigil that is not closed, or that contains another
-one of its name, does not count. The first `MAX_LEARNINGS` learnings count, so that a debrief takes a bounded time; of
-the other sigils, the first valid one counts. A task is failed even if the output also says that it is done.
+counts at the start of a line of the agent's own (see `own_lines`), or directly after a sigil that does. Its text is
+then read as it is, with quotations, and sigils inside it are not read. A sigil that is not closed, or that contains
+another one of its name, does not count. The first `MAX_LEARNINGS` learnings count, so that a debrief takes a bounded
+time; of the other sigils, the first valid one counts. A task is failed even if the output also says that it is done.
 
 The lines of a failure report are `key: value`, one field per line. Lines that are indented deeper or have no key
 continue the value above; so do lines with an unknown key below `stack_trace`, where `error: …` is not a field.

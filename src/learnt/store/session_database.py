@@ -84,10 +84,12 @@ def _parse_object(text: object) -> dict[str, Any]:
 def _open(path: str) -> Iterator[apsw.Connection]:
     import apsw
 
+    from learnt.store.sqlite import connect_guarded
+
     if not os.path.isfile(path):
         raise WrongRequest(f"there is no file {path}", hint="opencode keeps its conversations in `opencode.db`")
     try:
-        connection = apsw.Connection(_read_only_uri(path), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        connection = connect_guarded(_read_only_uri(path), apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
         try:
             yield connection
         finally:
