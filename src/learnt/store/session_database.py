@@ -10,14 +10,15 @@ import json
 import os
 from contextlib import contextmanager
 
+import apsw
+
 from learnt.errors import LearntError, TryAgain, WrongRequest
+from learnt.store.sqlite import connect_guarded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
-
-    import apsw
 
 # A longer part is a file or an image, not text.
 _MAX_PART_LENGTH = 8_000_000
@@ -82,10 +83,6 @@ def _parse_object(text: object) -> dict[str, Any]:
 
 @contextmanager
 def _open(path: str) -> Iterator[apsw.Connection]:
-    import apsw
-
-    from learnt.store.sqlite import connect_guarded
-
     if not os.path.isfile(path):
         raise WrongRequest(f"there is no file {path}", hint="opencode keeps its conversations in `opencode.db`")
     try:
@@ -111,8 +108,6 @@ def _read_only_uri(path: str) -> str:
 
 
 def _as_our_error(path: str, error: apsw.Error) -> LearntError:
-    import apsw
-
     if isinstance(error, apsw.BusyError | apsw.LockedError):
         return TryAgain(f"{path} is busy", hint="try again when opencode has finished")
     return WrongRequest(
