@@ -59,7 +59,7 @@ SIGILS_AND_MARKS = st.sampled_from(
 # Text of the agent's own around it: nothing in it opens a quotation that stays open.
 SURROUNDINGS = st.lists(
     st.sampled_from(
-        ["It works.", "I ran `make`.", "", "> quoted\n", "```\nx\n```", "<quoted>x</quoted>", "Ça marche."]
+        ["It works.", "I ran `make`.", "", "> quoted\n\nI saw it.", "```\nx\n```", "<quoted>x</quoted>", "Ça marche."]
     ),
     max_size=4,
 ).map("\n".join)
@@ -588,6 +588,7 @@ I would say LEARNING_NOT_HELPFUL: learn_a
 > LEARNING_HELPFUL: learn_a
 > LEARNING_HELPFUL: learn_b
 
+All tests pass.
 LEARNING_HELPFUL: learn_c"""
     assert read_marks(output) == Marks(
         helpful=("learn_c",),

@@ -570,7 +570,7 @@ def test_looking_at_a_prompt_leaves_no_trace(shop: Shop) -> None:
 
 def test_secrets_that_an_agent_prints_are_in_no_file_afterwards(shop: Shop) -> None:
     secret = "ghp_" + "Zx9Q" * 9
-    shop.agent(f"print('I used the token', '{secret[:10]}' + '{secret[10:]}')\nprint('<task-done/>')")
+    shop.agent(f"print('I ran it with', '{secret[:10]}' + '{secret[10:]}')\nprint('<task-done/>')")
     (shop.folder / "agent.py").write_text((shop.folder / "agent.py").read_text())
     shop.add("Anything")
     shop.work()

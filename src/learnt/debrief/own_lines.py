@@ -36,6 +36,7 @@ from learnt.debrief.wording import (
     fits_below,
     introduces_foreign,
     is_label,
+    is_title_of_foreign,
     names_source,
     reports,
 )
@@ -279,11 +280,11 @@ class _Output:
     def _follow_introductions(self) -> list[bool]:
         """Return for each line whether it belongs to a quotation that something above introduces."""
         reading = _Introductions()
-        starts_paragraph = True
-        introduced = []
-        for number, line in enumerate(self._short):
-            introduced.append(reading.take(self._kinds[number], line, starts_paragraph=starts_paragraph))
-            starts_paragraph = self._kinds[number] in (_BLANK, _QUOTED)
+        starts, introduced = True, []
+        for number, (kind, line) in enumerate(zip(self._kinds, self._short, strict=True)):
+            is_paragraph = starts and self._kinds[number + 1 : number + 2] in ([], [_BLANK])
+            introduced.append(reading.take(kind, line, starts_paragraph=starts, is_paragraph=is_paragraph))
+            starts = kind in (_BLANK, _QUOTED)
         return introduced
 
     # ── neighbours ──
@@ -323,7 +324,7 @@ class _Output:
             return True
         line, is_adjacent = self._short[neighbour], abs(neighbour - edge) == 1
         if self._kinds[neighbour] == _QUOTED and not _CODE_SPANS.fullmatch(line):
-            return not is_adjacent or _ends_quotation(line, step)
+            return _ends_quotation(line, step, is_adjacent=is_adjacent)
         if re.match(BULLET, line) and is_adjacent and re.match(BULLET, self._lines[edge]):
             return False
         paragraph = self._paragraph_around(neighbour, step)
@@ -350,8 +351,8 @@ class _Introductions:
         self._next_block = False
         self._in_block = False
 
-    def take(self, kind: int, line: str, *, starts_paragraph: bool) -> bool:
-        """Say whether this line is quoted, and note what it introduces."""
+    def take(self, kind: int, line: str, *, starts_paragraph: bool, is_paragraph: bool) -> bool:
+        """Say whether this line is quoted, and note what it introduces; it may be a paragraph by itself."""
         if kind == _BLANK:
             if self._in_block:
                 self._next_block = self._in_block = False
@@ -369,11 +370,11 @@ class _Introductions:
             return True
         quoted = self._goes_on or self._next_block
         self._in_block = self._next_block
-        self._read_introduction(line)
+        self._read_introduction(line, is_paragraph=is_paragraph)
         return quoted
 
-    def _read_introduction(self, line: str) -> None:
-        if re.match(SHOWS_TEXT, line):
+    def _read_introduction(self, line: str, *, is_paragraph: bool) -> None:
+        if re.match(SHOWS_TEXT, line) or (is_paragraph and is_title_of_foreign(line)):
             self._goes_on = True
         elif re.search(POINTS_ON, line) and not (
             is_label(line) or line.lstrip().startswith("|") or _RULER.fullmatch(line)
@@ -490,9 +491,9 @@ def _closes(letter: str, before: str, after: str) -> bool:
     return letter in _CORNERS.values() or not (after.isalnum() and before.isalnum())
 
 
-def _ends_quotation(line: str, step: int) -> bool:
-    """Say whether a quoted line directly beside a statement is the end of a quotation (or, below it, a beginning)."""
+def _ends_quotation(line: str, step: int, *, is_adjacent: bool) -> bool:
+    """Say whether a quoted line is the end of a quotation above a statement (-1), or the start of one below it (1)."""
     text = line.strip()
-    if step > 0 and text.startswith(">"):
-        return True
-    return text.startswith(("```", "~~~")) or (text.startswith("<") and text.endswith(">"))
+    if text.startswith(">"):
+        return step > 0  # above, it may be the prompt of a shell, and the statement what was printed
+    return not is_adjacent or text.startswith(("```", "~~~")) or (text.startswith("<") and text.endswith(">"))

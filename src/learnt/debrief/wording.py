@@ -34,13 +34,13 @@ _TEXT = _any(
     """
     [\\w/-]+\\.(?:md|txt|py|js|tsx?|json|ya?ml|toml|log|html?|rst|csv|c|h|go|rs|java|rb|sh|sql|xml|cfg|ini|ipynb)
     read-?me changelog licen[cs]e comments? docstrings? docs? documentation logs? logfile output stdout stderr terminal
-    console tools? commands? webpage pages? website site web url links? issues? tickets? pr commits? messages? e-?mails?
+    console tools? commands? webpage pages? website site web url links? issues? tickets? pr messages? e-?mails?
     mails? letter users? customer prompts? reviewers? authors? colleagues? maintainers? someone somebody people stranger
     attacker files? lines? text notes? section paragraph string response reply answers? snippet excerpt quotes?
     quotation wiki blog posts? thread chat conversation transcript briefs? instructions? payload body header footer
     description attachment document pdf csv json yaml xml html toml table row cell record fields? fixtures? samples?
     template contents? sources? article manual guide specs? diff patch listing directory folder history
-    clipboard translation entry entries words assistant model bot memory todo
+    clipboard translation inputs? examples? format syntax usage entry entries words assistant model bot memory todo
     """,
     "web page",
     "pull request",
@@ -63,7 +63,8 @@ _WORK = "(?i)" + _any(
         done finished complete completed ready fixed fixes fix works? worked working pass passes passed passing green
         added changed updated moved removed renamed implemented created built wrote rewrote refactored replaced
         corrected merged committed pushed deployed installed checked tested verified ran run reviewed cleaned documented
-        migrated solved resolved succeeded succeeds failed fails missing locked blocked broken stopped
+        migrated solved resolved succeeded succeeds covers? covered modified edited touched failed fails missing
+        locked blocked broken stopped
         closed opened saved counted use uses now again all nothing
         """,
     "gave up",
@@ -101,7 +102,8 @@ _REPORT = (
     + _any(
         "beware",
         r"written (?:in|on|into|by|there|down)",
-        r"according to|the following|as follows|as below|here (?:it|they|he|she) (?:is|are|goes|comes)|see (?:below|"
+        r"according to|the following|as follows|as below|like (?:so|this|that)|here (?:it|they|he|she) (?:is|"
+        r"are|goes|comes)|see (?:below|"
         r"here|this)",
         r"reads? (?:as|like|thus|so)|here (?:is|are|was|were|comes) (?:what|its?|their|his|her)|look (?:at this|what)",
     )
@@ -141,33 +143,35 @@ _BACKWARD = (
     r"former|last|"
     r"previous|preceding|line|text|block|sentence|element|learning|mark|tag|sigil)s?)\b"
 )
-_ABOUT_IT = r"(?i)(?:n['’]t|\b(?:not|never|only|no|against))\b.*\b(?:it|that|this|them)\W*$"
+_ABOUT_IT = (
+    r"(?i)(?:n['’]t|\b(?:not|never|only|no|against))\b.*\b(?:it|that|this|them)\W*$|"
+    r"\b(?:it|that|this|them)\s*\?|and so\b"
+)
 _IT = r"(?i)\b(?:it|its|that|them|such)\b"
 _FIRST_PERSON = r"(?i)\b(?:I|we|my|our)\b"
-_PROGRESS = r"[a-z]+ing\b[^`:]*"
+_PROGRESS = r"[a-z]+ing\b[^`:]*|(?:ok|OK)\W*"
 _EXCEPTION = r"\b\w+(?:Error|Exception|Warning)\b"
 
 _SENTENCE = r"""(?<=[.!?。！？])["'”’»)\]*_`]*\s+"""
 _ENDS_SENTENCE = r"""[.!。！…]["'”’»)\]*_`]*\s*\Z|[^\w\s!-~]\s*\Z"""
 _ENGLISH = r"[\s!-~’“”‘–—…]*"
 _LABEL_WORDS = frozenset(
-    "a agent agents all also an and are attempt be best changes conclusion conclusions did difficulty discovered "
-    "done each "
-    "end ended estimate few feedback final finally findings finished first for found future general going good handoff "
-    "have helped helpful here how i important insight insights is key knowing know learned learning learnings learnt "
-    "lesson "
-    "lessons main mark marks more my new next not notable note notes of on one other others our out outcome overall "
-    "project "
-    "points recap remember report result results s second session several some status sum summary takeaway takeaways "
-    "task "
-    "tasks the things third this three time to today two up ve we what will work worth wrap".split()
+    """
+    a agent agents all also an and are attempt be best changes conclusion conclusions did difficulty discovered done
+    each end ended estimate few feedback final finally findings finished first for found from future general going good
+    handoff have helped helpful here i important insight insights is key knowing know learned learning learnings learnt
+    lesson lessons main mark marks more my new next not notable note notes of on one other others our out outcome
+    overall project points recap remember report result results s second session several some status sum summary
+    takeaway takeaways task tasks the things third this three time to today two up ve we what will work worth wrap
+    """.split()
 )
+_FROM_OTHERS = r"(?i)\bfrom\b(?! (?:this|my|our|today|the (?:task|session|work|project|attempt))\b)"
 _HEADING_WORDS = frozenset(
-    "changes conclusion conclusions done feedback final findings finished fix handoff insights learned learning "
-    "learnings "
-    "learnt lesson lessons marks next outcome recap report result results root status summary takeaways tests "
-    "verification "
-    "wrap changed did overview notes".split()
+    """
+    changes conclusion conclusions done feedback final findings finished fix handoff insights learned learning learnings
+    learnt lesson lessons marks next outcome recap report result results root status summary takeaways tests
+    verification wrap changed did overview notes
+    """.split()
 )
 _LABEL_WORD = r"[^\W\d_]+"
 _LONGEST_LABEL = 10
@@ -200,12 +204,22 @@ def is_label(line: str) -> bool:
         and 0 < len(words) <= _LONGEST_LABEL
         and text[:1].isupper()
         and all(word.lower() in _LABEL_WORDS for word in words)
+        and not re.search(_FROM_OTHERS, text)
     )
 
 
 def introduces_foreign(line: str) -> bool:
     """Say whether a line that points on is about a text of somebody else, or names one."""
-    return reports(_split_sentences(line)[-1]) or names_source(line)
+    if reports(_split_sentences(line)[-1]) or (re.search(_SHOWS, line) and not re.search(_FIRST_PERSON, line)):
+        return True
+    return names_source(line) and not re.search(_WORK, line)
+
+
+def is_title_of_foreign(line: str) -> bool:
+    """Say whether a line that is a paragraph by itself only names the text that follows."""
+    if re.search(_ENDS_SENTENCE, line) or _is_heading(line) or re.match(BULLET, line):
+        return False
+    return names_source(line) and not re.search(_WORK, line)
 
 
 def reports(sentence: str) -> bool:
@@ -256,6 +270,8 @@ def fits_below(line: str, paragraph: str, *, is_adjacent: bool) -> bool:
         or re.search(_REPORT, first)
         or re.search(_ABOUT_IT, first)
     ):
+        return False
+    if names_source(line) and not re.search(_WORK, first):
         return False
     if re.search(_POINTS, first) or (re.search(_IT, first) and re.search(_NOUN, first)):
         return False
