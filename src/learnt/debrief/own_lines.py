@@ -1,4 +1,4 @@
-"""Say for each line of an agent's output whether what it states there is the agent's own.
+"""Decide for each line of an agent's output whether what it states there is the agent's own.
 
 `own_words` blanks what is marked as quoted. That is not enough: an agent that repeats a file, a log or a web page often
 marks it in some other way, or not at all. So a statement (a sigil or a mark) counts only where an agent gives one: at
@@ -96,35 +96,35 @@ _RULER = re.compile(r"\s*(?:([-=*_~#+.])[ \t]?)(?:\1[ \t]?){2,}\s*|\s*[─━═
 _NAMED_RULER = re.compile(r"\s*(?:[-=~+<>─━═—–]{2,}|[*_#]{5,})[ \t]*+\S.*?(?:[-=~+<>─━═—–]{2,}|[*_#]{5,})\s*")
 _END_OF_NAMED = re.compile(r"\b(?:end|eof|eot|done|stop)\b", re.IGNORECASE)
 
-_LONGEST_END = 400
-_LONGEST_PARAGRAPH = 20
+_MAX_END_LENGTH = 400
+_MAX_PARAGRAPH_LINES = 20
 
 
 def own_lines(text: str) -> list[bool]:
-    """Say for each line of a cleaned text whether a statement that starts on it is the agent's own."""
+    """Return for each line of a cleaned text whether a statement that starts on it is the agent's own."""
     return _Output(text).judge()
 
 
 class OwnStatements:
-    """Answers whether the statement at a position is the agent's own."""
+    """Tells whether the statement at a position is the agent's own."""
 
     def __init__(self, text: str) -> None:
         self._lines = own_lines(text)
         self._starts = _line_starts(text)
 
     def has(self, position: int) -> bool:
-        """Say whether a statement here is on a line where it counts."""
+        """Return whether a statement here is on a line where it counts."""
         return self._lines[bisect_right(self._starts, position) - 1]
 
 
 def starts_line(text: str, position: int) -> bool:
-    """Say whether nothing but a bullet and emphasis stands before this position on its line."""
+    """Return whether nothing but a bullet and emphasis stands before this position on its line."""
     return _LEAD.fullmatch(text, text.rfind("\n", 0, position) + 1, position) is not None
 
 
 def _shorten(line: str) -> str:
     """Return a line; of a very long one its beginning and end, which say what it is."""
-    return line if len(line) <= 2 * _LONGEST_END else f"{line[:_LONGEST_END]} {line[-_LONGEST_END:]}"
+    return line if len(line) <= 2 * _MAX_END_LENGTH else f"{line[:_MAX_END_LENGTH]} {line[-_MAX_END_LENGTH:]}"
 
 
 def _line_starts(text: str) -> list[int]:
@@ -148,7 +148,7 @@ class _Output:
         self._find_statements()
 
     def judge(self) -> list[bool]:
-        """Say for each line whether a statement that starts on it is the agent's own."""
+        """Return for each line whether a statement that starts on it is the agent's own."""
         own = [False] * len(self._lines)
         if _STATEMENT not in self._kinds:
             return own
@@ -211,7 +211,7 @@ class _Output:
         return bool(self._text[first : max(first, start)].strip() or self._text[min(last, end) : last].strip())
 
     def _opens_to_the_end(self, tag: re.Match[str]) -> bool:
-        """Say whether a start tag stands on a line of its own: without an end tag its element goes on to the end."""
+        """Return whether a start tag stands on a line of its own: without an end tag its element goes on to the end."""
         line = self._lines[self._line_of(tag.start())].strip()
         return not tag["end"] and not tag["empty"] and tag["name"].lower() not in _VOID and line == tag[0]
 
@@ -317,7 +317,7 @@ class _Output:
         return _RULER.fullmatch(self._short[number]) is not None
 
     def _is_fine(self, neighbour: int | None, edge: int, step: int) -> bool:
-        """Say whether the line above (-1) or below (1) a run leaves it the agent's own."""
+        """Return whether the line above (-1) or below (1) a run leaves it the agent's own."""
         while neighbour is not None and self._is_ruler(neighbour):
             edge, neighbour = neighbour - step, self._neighbour(neighbour, step)
         if neighbour is None:
@@ -334,7 +334,7 @@ class _Output:
     def _paragraph_around(self, number: int, step: int) -> str:
         """Return the text of a paragraph from one of its ends."""
         lines: list[str] = []
-        while 0 <= number < len(self._lines) and self._kinds[number] == _PROSE and len(lines) < _LONGEST_PARAGRAPH:
+        while 0 <= number < len(self._lines) and self._kinds[number] == _PROSE and len(lines) < _MAX_PARAGRAPH_LINES:
             lines.append(self._short[number])
             if re.match(BULLET, self._lines[number]) or self._lines[number].lstrip().startswith("#"):
                 break
@@ -352,7 +352,7 @@ class _Introductions:
         self._in_block = False
 
     def take(self, kind: int, line: str, *, starts_paragraph: bool, is_paragraph: bool) -> bool:
-        """Say whether this line is quoted, and note what it introduces; it may be a paragraph by itself."""
+        """Return whether this line is quoted, and note what it introduces; it may be a paragraph by itself."""
         if kind == _BLANK:
             if self._in_block:
                 self._next_block = self._in_block = False
@@ -386,7 +386,7 @@ class _Introductions:
 
 
 class _Covered:
-    """Answers whether a position is within one of many spans."""
+    """Tells whether a position is within one of many spans."""
 
     def __init__(self, spans: list[tuple[int, int]]) -> None:
         self._starts: list[int] = []
@@ -396,7 +396,7 @@ class _Covered:
             self._ends.append(max(end, self._ends[-1] if self._ends else 0))
 
     def has(self, position: int) -> bool:
-        """Say whether a span that starts before this position ends behind it."""
+        """Return whether a span that starts before this position ends behind it."""
         place = bisect_right(self._starts, position) - 1
         return place >= 0 and self._ends[place] > position
 
@@ -460,7 +460,7 @@ def _pair_sections(own: str) -> dict[int, int]:
 
 
 def _is_remark(text: str, *, in_code: bool) -> bool:
-    """Say whether what follows a mark is nothing, or the agent's reason for it."""
+    """Return whether what follows a mark is nothing, or the agent's reason for it."""
     text = text.strip(" \t\r\n*_")
     if in_code:
         return text.strip(" .,;*_") == "`"
@@ -492,7 +492,7 @@ def _closes(letter: str, before: str, after: str) -> bool:
 
 
 def _ends_quotation(line: str, step: int, *, is_adjacent: bool) -> bool:
-    """Say whether a quoted line is the end of a quotation above a statement (-1), or the start of one below it (1)."""
+    """Return whether a quoted line ends a quotation above a statement (-1), or starts one below it (1)."""
     text = line.strip()
     if text.startswith(">"):
         return step > 0  # above, it may be the prompt of a shell, and the statement what was printed

@@ -174,8 +174,8 @@ _HEADING_WORDS = frozenset(
     """.split()
 )
 _LABEL_WORD = r"[^\W\d_]+"
-_LONGEST_LABEL = 10
-_LONGEST_SOURCE = 8
+_MAX_LABEL_WORDS = 10
+_MAX_SOURCE_WORDS = 8
 
 # A line of a log, of numbered output, of a chat, of key and value.
 _PREFIXED = (
@@ -196,12 +196,12 @@ _PATH = r"\s*[`*_]*[\w@~.-]*(?:[/\\][\w@~./\\-]*|\.\w{1,8})[`*_]*\s*"
 
 
 def is_label(line: str) -> bool:
-    """Say whether a line with a colon is a heading for an agent's own statements, such as `What I learned:`."""
+    """Return whether a line with a colon is a heading for an agent's own statements, such as `What I learned:`."""
     text = line.strip().lstrip("#").strip(" \t*_:：")
     words = re.findall(_LABEL_WORD, text)
     return (
         line.rstrip(" \t*_").endswith((":", "："))
-        and 0 < len(words) <= _LONGEST_LABEL
+        and 0 < len(words) <= _MAX_LABEL_WORDS
         and text[:1].isupper()
         and all(word.lower() in _LABEL_WORDS for word in words)
         and not re.search(_FROM_OTHERS, text)
@@ -209,21 +209,21 @@ def is_label(line: str) -> bool:
 
 
 def introduces_foreign(line: str) -> bool:
-    """Say whether a line that points on is about a text of somebody else, or names one."""
+    """Return whether a line that points on is about a text of somebody else, or names one."""
     if reports(_split_sentences(line)[-1]) or (re.search(_SHOWS, line) and not re.search(_FIRST_PERSON, line)):
         return True
     return names_source(line) and not re.search(_WORK, line)
 
 
 def is_title_of_foreign(line: str) -> bool:
-    """Say whether a line that is a paragraph by itself only names the text that follows."""
+    """Return whether a line that is a paragraph by itself only names the text that follows."""
     if re.search(_ENDS_SENTENCE, line) or _is_heading(line) or re.match(BULLET, line):
         return False
     return names_source(line) and not re.search(_WORK, line)
 
 
 def reports(sentence: str) -> bool:
-    """Say whether a sentence is about a text of somebody else, or keeps its distance from one."""
+    """Return whether a sentence is about a text of somebody else, or keeps its distance from one."""
     if re.search(_DISTANCE, sentence) or re.search(_REPORT, sentence):
         return True
     if not re.search(_NOUN, sentence):
@@ -234,14 +234,16 @@ def reports(sentence: str) -> bool:
 
 
 def names_source(line: str) -> bool:
-    """Say whether a line only names where a text is from: `Tool output`, `README.md, line 3`."""
+    """Return whether a line only names where a text is from: `Tool output`, `README.md, line 3`."""
     if re.fullmatch(_PATH, line):
         return True
-    return len(line.split()) <= _LONGEST_SOURCE and bool(re.search(_NOUN, line)) and not re.search(_FIRST_PERSON, line)
+    return (
+        len(line.split()) <= _MAX_SOURCE_WORDS and bool(re.search(_NOUN, line)) and not re.search(_FIRST_PERSON, line)
+    )
 
 
 def fits_above(line: str, paragraph: str, *, is_adjacent: bool) -> bool:
-    """Say whether a statement below this line, the last of its paragraph, is the agent's own."""
+    """Return whether a statement below this line, the last of its paragraph, is the agent's own."""
     if is_label(line):
         return True
     if re.match(BULLET, line) and not is_adjacent:
@@ -257,7 +259,7 @@ def fits_above(line: str, paragraph: str, *, is_adjacent: bool) -> bool:
 
 
 def fits_below(line: str, paragraph: str, *, is_adjacent: bool) -> bool:
-    """Say whether a statement above this line, the first of its paragraph, is the agent's own."""
+    """Return whether a statement above this line, the first of its paragraph, is the agent's own."""
     body = re.sub(BULLET, "", line.strip(), count=1).lstrip("#*_ \t")
     if _looks_foreign(line) or (body[:1].islower() and not re.match(BULLET, line)) or re.match(_GREETING, body):
         return False
@@ -296,7 +298,7 @@ def _is_own_heading(line: str) -> bool:
 
 
 def _is_about_own_work(sentence: str, line: str) -> bool:
-    """Say whether the last sentence above a statement is one about the agent's own work."""
+    """Return whether the last sentence above a statement is one about the agent's own work."""
     works = re.search(_WORK, sentence)
     if re.match(_GREETING, sentence) or re.search(_POINTS, sentence):
         return False
@@ -312,7 +314,7 @@ def _is_about_own_work(sentence: str, line: str) -> bool:
 
 
 def _looks_foreign(line: str) -> bool:
-    """Say whether a line looks like one of a file, a log, a listing or code."""
+    """Return whether a line looks like one of a file, a log, a listing or code."""
     text = line.strip()
     body = re.sub(BULLET, "", text, count=1).lstrip("#*_` \t")
     if not any(map(str.isalnum, body)) or not _may_start(body[:1]):
@@ -323,6 +325,6 @@ def _looks_foreign(line: str) -> bool:
 
 
 def _may_start(letter: str) -> bool:
-    """Say whether prose may start with this: a letter, a digit, a quotation mark, an emoji; no sign of a listing."""
+    """Return whether prose may start with this: a letter, a digit, a quotation mark, an emoji; no sign of a listing."""
     is_drawing = "\u2190" <= letter <= "\u23cf" or "\u2500" <= letter <= "\u25ff"
     return letter.isalnum() or letter in "\"'“‘«„" or (letter > "\u2030" and not is_drawing)
