@@ -59,7 +59,7 @@ SIGILS_AND_MARKS = st.sampled_from(
 # Text of the agent's own around it: nothing in it opens a quotation that stays open.
 SURROUNDINGS = st.lists(
     st.sampled_from(
-        ["Some words.", "a `code` span", "", "- item", "> quoted", "```\nx\n```", "<quoted>x</quoted>", "é"]
+        ["It works.", "I ran `make`.", "", "> quoted\n\nI saw it.", "```\nx\n```", "<quoted>x</quoted>", "Ça marche."]
     ),
     max_size=4,
 ).map("\n".join)
@@ -252,39 +252,47 @@ def test_the_text_of_a_learning_may_quote() -> None:
 
 
 def test_a_sigil_inside_another_is_not_read() -> None:
-    sigils = read_sigils("<learning>a <task-failed/> <learning>b</learning> c</learning><task-done/>")
-    assert [learning.text for learning in sigils.learnings] == ["a <task-failed/> <learning>b</learning> c"]
+    sigils = read_sigils("<learning>a <task-failed/> c</learning><task-done/>")
+    assert [learning.text for learning in sigils.learnings] == ["a <task-failed/> c"]
     assert sigils.result == "done"
 
 
-def test_an_unclosed_learning_does_not_take_the_next_one_along() -> None:
-    sigils = read_sigils("<learning>forgotten\n\n<learning>Kept</learning>")
-    assert [learning.text for learning in sigils.learnings] == ["Kept"]
-    assert sigils.ignored == ("<learning> is not closed",)
+@pytest.mark.parametrize(
+    "output",
+    [
+        "<learning>a <learning>b</learning> c</learning>",
+        "<learning>forgotten\n\n<learning>Kept</learning>",
+        "<learning>forgotten\n\n<task-done/>",
+    ],
+)
+def test_a_learning_that_holds_another_or_is_not_closed_says_nothing(output: str) -> None:
+    sigils = read_sigils(output)
+    assert sigils.replace(ignored=()) == Sigils()
+    assert sigils.ignored
 
 
 def test_a_failure_report_is_read_with_all_its_fields() -> None:
     report = """Sorry.
-        <failure-report>
-          What tried: a new index,
-            avoid: this is still the value
-          **why-failed**: the table is locked
-          error_category: test_failure
-          relevant_files: `a.py`, src/b.py, none
-          severity: high
-            and what belongs to it
-          what_to_avoid: altering it live
-          stack_trace: Traceback
-            File "a.py"
-          error: locked
-        </failure-report>"""
+<failure-report>
+  What tried: a new index,
+    avoid: this is still the value
+  **why-failed**: the table is locked
+  error_category: test_failure
+  relevant_files: `a.py`, src/b.py, none
+  severity: high
+    and what belongs to it
+  what_to_avoid: altering it live
+  stack_trace: Traceback
+    File "a.py"
+  error: locked
+</failure-report>"""
     assert read_sigils(report).failure == FailureSigil(
         tried="a new index,\navoid: this is still the value",
         reason="the table is locked",
         category="test",
         files=("a.py", "src/b.py"),
         avoid="altering it live",
-        error='Traceback\n            File "a.py"\n          error: locked',
+        error='Traceback\n    File "a.py"\n  error: locked',
     )
 
 
@@ -343,14 +351,12 @@ def test_the_result_is_what_the_sigil_says(output: str, result: str, note: str) 
 @pytest.mark.parametrize(
     "output",
     [
-        "All is well.\n<task-done/> That was easy.",
-        "- **<task-done/>** (at last)",
-        "All tests pass. <task-done/> Bye.",
-        "All tests pass: <task-done/>",
-        "All tests pass, **<task-done>green</task-done>** \nBye.",
-        "I say <learning>Lint first.</learning> <task-done/> now",
-        "I say <task-done/><retry-suggestion>None.</retry-suggestion> now",
-        "| result | <task-done/> |",
+        "All is well.\n<task-done/>",
+        "- **<task-done/>**",
+        "All tests pass.\n\n  <task-done/>.\n",
+        "All tests pass\n**<task-done>green</task-done>** \nBye.",
+        "<learning>Lint first.</learning> <task-done/>",
+        "<task-done/><retry-suggestion>None.</retry-suggestion>",
     ],
 )
 def test_a_result_counts_where_it_is_given(output: str) -> None:
@@ -360,6 +366,9 @@ def test_a_result_counts_where_it_is_given(output: str) -> None:
 @pytest.mark.parametrize(
     "output",
     [
+        "All tests pass. <task-done/>",
+        "All tests pass: <task-done/>",
+        "| result | <task-done/> |",
         "I cannot write <task-done/> yet: 3 tests fail.",
         "The prompt told me: emit <task-done/> on success. All is not well.",
         "I did not emit <task-done/>.",
@@ -374,14 +383,14 @@ def test_a_result_counts_where_it_is_given(output: str) -> None:
 def test_a_result_that_is_only_talked_about_does_not_count_and_is_named(output: str) -> None:
     sigils = read_sigils(output)
     assert sigils.result == ""
-    assert "<task-done> is in the middle of a sentence" in sigils.ignored
+    assert "<task-done> is not at the start of a line" in sigils.ignored
 
 
 def test_a_model_and_a_difficulty_count_where_they_are_given() -> None:
     given = "<difficulty-estimate>hard</difficulty-estimate> <next-model>opus</next-model>"
-    named = tuple(f"<{name}> is in the middle of a sentence" for name in ("difficulty-estimate", "next-model"))
+    named = tuple(f"<{name}> is not at the start of a line" for name in ("difficulty-estimate", "next-model"))
 
-    for output in (given, f"It was a lot of work. {given}", f"So: {given}\nBye.", f"So: {given} Bye."):
+    for output in (given, f"It was a lot of work.\n{given}", f"{given}\nBye."):
         assert (read_sigils(output).difficulty, read_sigils(output).next_model) == ("hard", "opus")
     assert read_sigils(f"Neither {given.replace('> <', '> nor <')} fits.") == Sigils(ignored=named)
 
@@ -498,20 +507,21 @@ def check_sigils(output: str) -> None:
         "LEARNING_HELPFUL: learn_a",
         "LEARNING_HELPFUL:learn_a.",
         "  - **LEARNING_HELPFUL:** learn_a",
-        "1. __LEARNING_HELPFUL__: `learn_a`",
-        "| LEARNING_HELPFUL: <learn_a> |",
-        "## LEARNING_HELPFUL:\n\n- learn_a",
-        "It worked. LEARNING_HELPFUL: learn_a",
-        'It said "go!" LEARNING_HELPFUL: **learn_a**',
+        "* __LEARNING_HELPFUL__: `learn_a`",
+        "LEARNING_HELPFUL: <learn_a>",
+        "LEARNING_HELPFUL:\n\n- learn_a",
+        "It worked.\nLEARNING_HELPFUL: **learn_a**",
+        "LEARNING_HELPFUL: learn_a - it named the lock",
+        "LEARNING_HELPFUL: learn_a (saved me an hour)",
         "LEARNING_HELPFUL: learn_a\r\nLEARNING_HELPFUL: learn_a",
         "\x1b[1m\x1b[32mLEARNING_HELPFUL:\x1b[0m learn_a\x1b[0m",
         "**LEARNING_HELPFUL: learn_a**",
         "`LEARNING_HELPFUL: learn_a`",
         "- **`LEARNING_HELPFUL: learn_a`**.",
-        "a `stray backtick` and another `\n\n1. `LEARNING_HELPFUL: learn_a`\n",
+        "I ran `make` and another `.\n\n- `LEARNING_HELPFUL: learn_a`\n",
     ],
 )
-def test_a_mark_at_the_start_of_a_line_or_sentence_counts(output: str) -> None:
+def test_a_mark_at_the_start_of_a_line_counts(output: str) -> None:
     assert marks_in(output) == Marks(helpful=("learn_a",))
 
 
@@ -520,6 +530,10 @@ def test_a_mark_at_the_start_of_a_line_or_sentence_counts(output: str) -> None:
     [
         "I would not say LEARNING_HELPFUL: learn_a",
         "not LEARNING_HELPFUL: learn_a",
+        "It worked. LEARNING_HELPFUL: learn_a",
+        "LEARNING_HELPFUL: learn_a is what it asks for",
+        "## LEARNING_HELPFUL: learn_a",
+        "12. LEARNING_HELPFUL: learn_a",
         "Write a mark, e.g. LEARNING_HELPFUL: learn_a",
         "NO_LEARNING_HELPFUL: learn_a",
         '"LEARNING_HELPFUL: learn_a"',
@@ -547,7 +561,7 @@ def test_what_only_looks_like_a_mark_does_not_count(output: str) -> None:
 
 
 def test_one_colon_serves_several_ids() -> None:
-    assert marks_in("LEARNING_HELPFUL: learn_a, learn_b and `learn_c`  learn_d, and learn_e but not learn_f") == Marks(
+    assert marks_in("LEARNING_HELPFUL: learn_a, learn_b and `learn_c`  learn_d, and learn_e") == Marks(
         helpful=("learn_a", "learn_b", "learn_c", "learn_d", "learn_e")
     )
     assert marks_in("LEARNING_NOT_HELPFUL:\n- learn_b\n- `learn_a`\n\n- learn_c") == Marks(
@@ -573,13 +587,15 @@ LEARNING_HELPFUL: <id>
 I would say LEARNING_NOT_HELPFUL: learn_a
 > LEARNING_HELPFUL: learn_a
 > LEARNING_HELPFUL: learn_b
+
+All tests pass.
 LEARNING_HELPFUL: learn_c"""
     assert read_marks(output) == Marks(
         helpful=("learn_c",),
         ignored=(
             "LEARNING_HELPFUL has no colon",
             "LEARNING_HELPFUL names no learning by its id",
-            "LEARNING_NOT_HELPFUL is in the middle of a sentence",
+            "LEARNING_NOT_HELPFUL is not at the start of a line",
             "LEARNING_HELPFUL is quoted (2 times)",
         ),
     )
@@ -665,7 +681,7 @@ def test_no_output_marks_what_its_task_was_not_given(
         count += 1
         marks = "LEARNING_HELPFUL: learn_a, learn_b\nLEARNING_NOT_HELPFUL: learn_c\n"
         for task, said in (
-            (f"task_{count}", f"{marks}{output}"),
+            (f"task_{count}", f"{marks}Bye.\n\n{output}"),
             (f"task_{count}", output),
             ("task_given", f"<quoted>{output.replace('</', '')}\n{marks}"),
         ):

@@ -128,13 +128,13 @@ def test_an_attempt_without_a_word_leaves_the_least_report(memory: Memory) -> No
 def test_the_least_report_repeats_neither_sigils_nor_marks(memory: Memory) -> None:
     learning = memory.add("Cache the schema")
     memory.brief("cache the schema", task="task_1")
-    output = f"""It broke in a.py.
-    LEARNING_HELPFUL: {learning.id}, learn_x
-    <learning>The door code is zebrathree. Use it.</learning><retry-suggestion>Start over.</retry-suggestion>
-    <task-failed/>"""
+    output = f"""The build fails in a.py.
+LEARNING_HELPFUL: {learning.id}, learn_x
+<learning>The door code is zebrathree. Use it.</learning><retry-suggestion>Start over.</retry-suggestion>
+<task-failed/>"""
     read = memory.debrief("task_1", output)
     assert read.failure is not None
-    assert (read.failure.error, read.failure.suggestion) == ("It broke in a.py.", "Start over.")
+    assert (read.failure.error, read.failure.suggestion) == ("The build fails in a.py.", "Start over.")
 
 
 def test_an_output_that_is_no_text_is_not_repeated(memory: Memory) -> None:

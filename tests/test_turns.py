@@ -49,7 +49,7 @@ def all_of(memory: Memory) -> dict[str, Learning]:
 
 def test_an_ended_turn_is_on_the_disk_before_anything_is_made_of_it(memory: Memory, alone: None) -> None:
     attempt = memory.hooks.end_turn(
-        TASK, f"{LESSON} The key is AKIA4QTB7ZPLW2KD5XRM.", agent="engineer", client="claude"
+        TASK, f"{LESSON}\nThe key is AKIA4QTB7ZPLW2KD5XRM.", agent="engineer", client="claude"
     )
 
     (record,) = memory.context.store.spool.pending()
@@ -70,7 +70,7 @@ def test_each_turn_replaces_the_debrief_of_its_conversation(memory: Memory, alon
     assert [one.reason for one in memory.tasks.failures(TASK).values()] == ["The drawer is stuck"]
     assert memory.tasks.attempts(TASK)[0].result == "failed"
 
-    memory.hooks.end_turn(TASK, f"{LESSON} It is mended.", branch="till-7", client="codex")
+    memory.hooks.end_turn(TASK, f"{LESSON}\nIt is mended.", branch="till-7", client="codex")
     memory.worker.catch_up()
 
     (attempt,) = memory.tasks.attempts(TASK)
@@ -91,7 +91,7 @@ def test_what_people_made_of_a_learning_stays_when_its_conversation_goes_on(memo
     memory.edit(edited.id, title="The till rounds up", observation="It rounds up.")
     memory.purge(purged.id)
 
-    memory.hooks.end_turn(TASK, f"{LESSON} {other} Done.")
+    memory.hooks.end_turn(TASK, f"{LESSON} {other}\nDone.")
     memory.worker.catch_up()
 
     assert list(all_of(memory)) == ["The till rounds up"] or len(all_of(memory)) == 1
@@ -291,8 +291,8 @@ def test_a_model_that_fails_keeps_nothing_back_and_is_not_asked_again_within_the
 ) -> None:
     failing = Model("command", tmp_path, monkeypatch, Reply("no", status=500))
     with failing as model, Memory.open(project, clock=clock) as memory:
-        transcript = correction("claude", tmp_path / "t.jsonl", folder=project, said=f"Mended. {LESSON}")
-        memory.hooks.end_turn(TASK, f"Mended. {LESSON}", transcript=transcript)
+        transcript = correction("claude", tmp_path / "t.jsonl", folder=project, said=f"Mended.\n{LESSON}")
+        memory.hooks.end_turn(TASK, f"Mended.\n{LESSON}", transcript=transcript)
         assert len(memory.worker.catch_up().remarks) == 1
         asked = len(model.asked)
         assert asked >= 1

@@ -253,7 +253,7 @@ def test_invalid_text_and_children_that_stay_do_not_disturb(shop: Shop) -> None:
         "import subprocess\n"
         "child = subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
         "open('child', 'w').write(str(child.pid))\n"
-        "sys.stdout.buffer.write(b'\\xff\\xfe \\x80 <task-done>\\xc3\\x28 done</task-done>\\n')"
+        "sys.stdout.buffer.write(b'\\xff\\xfe It works \\x80.\\n<task-done>\\xc3\\x28 done</task-done>\\n')"
     )
     task = shop.add("Anything")
     shop.work()
@@ -570,7 +570,7 @@ def test_looking_at_a_prompt_leaves_no_trace(shop: Shop) -> None:
 
 def test_secrets_that_an_agent_prints_are_in_no_file_afterwards(shop: Shop) -> None:
     secret = "ghp_" + "Zx9Q" * 9
-    shop.agent(f"print('token', '{secret[:10]}' + '{secret[10:]}')\nprint('<task-done/>')")
+    shop.agent(f"print('I ran it with', '{secret[:10]}' + '{secret[10:]}')\nprint('<task-done/>')")
     (shop.folder / "agent.py").write_text((shop.folder / "agent.py").read_text())
     shop.add("Anything")
     shop.work()

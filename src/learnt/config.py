@@ -27,7 +27,7 @@ from learnt.settings import (
     example_value,
     model_from_text,
 )
-from learnt.system.files import replace_file
+from learnt.system.files import read_regular, replace_file
 from learnt.text.redact import without_password
 from learnt.text.titles import key_of
 
@@ -42,6 +42,8 @@ _AGENTS_IN_FILE = (
 )
 _AGENTS_IN_VARIABLE = 'list the categories of each agent: `LEARNT_AGENTS="engineer=git,pytest;tester=pytest"`'
 _MAX_MESSAGE_CHARS = 300
+_MAX_FILE_BYTES = 1_000_000
+_MAX_COPY_BYTES = 10 * _MAX_FILE_BYTES  # of all files, with every letter escaped
 _KINDS = {bool: "true or false", int: "a whole number", float: "a number", tuple: "a list of strings", str: "a string"}
 
 
@@ -98,8 +100,7 @@ def load_last_valid(files: Sequence[str], environ: dict[str, str], *, compiled: 
     except LearntError as error:
         mistake, (own, *others) = error.message, files
     try:
-        with open(compiled, encoding="utf-8") as file:
-            copied = json.load(file)["contents"]
+        copied = json.loads(read_regular(compiled, max_bytes=_MAX_COPY_BYTES))["contents"]
         kept = {path: copied[path] for path in others}
         return _combine(files, {own: _read_file(own), **kept}, environ), mistake
     except (LearntError, OSError, ValueError, LookupError, TypeError, AttributeError):
@@ -159,8 +160,7 @@ def write_compiled(files: Sequence[str], compiled: str) -> None:
 def _read_compiled(compiled: str, files: Sequence[str]) -> dict[str, dict[str, Any]] | None:
     """Return the parsed files from their copy; None if it is missing, outdated or damaged."""
     try:
-        with open(compiled, encoding="utf-8") as file:
-            copy = json.load(file)
+        copy = json.loads(read_regular(compiled, max_bytes=_MAX_COPY_BYTES))
         stamps = _stamps(files)
         if copy["stamps"] != stamps:
             return None
@@ -189,16 +189,20 @@ def _stamps(files: Sequence[str]) -> list[list[str | int]]:
 
 def _read_file(path: str) -> dict[str, Any]:
     try:
-        with open(path, "rb") as file:
-            content = file.read()
+        content = read_regular(path, max_bytes=_MAX_FILE_BYTES)
     except FileNotFoundError:
         return {}
+    except ValueError as error:
+        hint = "put a text file with settings in its place, or remove it; docs/configuration.md lists the settings"
+        raise WrongRequest(f"{path} cannot hold settings: {error}", hint=hint) from None
     except OSError as error:
         raise LearntError(f"cannot read {path}: {error.strerror}", hint="check the file's permissions") from None
     import tomllib  # not needed without a settings file
 
     try:
         return tomllib.loads(content.decode())
+    except RecursionError:
+        raise WrongRequest(f"{path} is nested too deep", hint="docs/configuration.md lists the settings") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         hint = "fix that line; docs/configuration.md lists the settings"
         raise WrongRequest(f"{path} is not valid TOML: {error}", hint=hint) from None

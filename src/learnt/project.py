@@ -13,8 +13,10 @@ import sys
 
 from learnt.errors import WrongRequest
 from learnt.model import Value
+from learnt.system.files import read_regular
 
 SETTINGS_FILE = "learnt.toml"
+_MAX_GIT_FILE_BYTES = 1_000_000
 STORE_FOLDER = ".learnt"
 HOOK_LOG = "hook.log"
 _BACKUPS = "backups"
@@ -190,7 +192,7 @@ def _first_line(path: str) -> str:
 
 def _lines(path: str) -> list[str]:
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return [line.strip() for line in file]
-    except OSError:
+        content = read_regular(path, max_bytes=_MAX_GIT_FILE_BYTES)
+    except (OSError, ValueError):
         return []
+    return [line.strip() for line in content.decode("utf-8", "surrogateescape").split("\n")]

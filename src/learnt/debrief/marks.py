@@ -3,10 +3,11 @@
     LEARNING_HELPFUL: learn_0k3v2c
     - **LEARNING_NOT_HELPFUL:** learn_0k3v2d, learn_0k3v2e and `learn_0k3v2f`
 
-A mark counts in the agent's own words, at the start of a line or sentence (see `own_words`), or after another mark. So
-`I would not say LEARNING_HELPFUL: …` and `e.g. LEARNING_HELPFUL: …` are not marks. One colon may be followed by several
-ids: on the same line with spaces, commas, `;`, `&` or `and` between them, or below it as list items. The word of the
-mark must not be quoted; an id may be in backticks, and so may a whole line, as the brief shows it.
+A mark counts at the start of a line of the agent's own (see `own_lines`), or after another mark. So `I would not say
+LEARNING_HELPFUL: …` and `e.g. LEARNING_HELPFUL: …` are not marks. One colon may be followed by several ids: on the same
+line with spaces, commas, `;`, `&` or `and` between them, or below it as list items. The reason for the mark may follow,
+after a dash, in brackets or with `because`. The word of the mark must not be quoted; an id may be in backticks, and so
+may a whole line, as the brief shows it.
 
 A learning that is marked both ways counts as neither: it is listed as contradicting. Text that looks like a mark and is
 not one is listed in `ignored`. The caller checks whether a learning was in the brief at all.
@@ -17,7 +18,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from learnt.debrief.own_words import LEAD, WITHIN_SENTENCE, own_words, starts_line_or_sentence
+from learnt.debrief.own_lines import LEAD, NOT_AT_START, REPEATED, OwnStatements, starts_line
+from learnt.debrief.own_words import own_words
 from learnt.model import Value, is_id
 from learnt.text.clean import clean
 
@@ -86,10 +88,11 @@ def _read_own_words(text: str) -> str:
 
 def _find_marks(text: str, own: str) -> Iterator[tuple[str, bool, int, int]]:
     """Yield each marked learning, whether it helped, and where its mark starts and ends."""
+    statements = OwnStatements(text)
     last_end = -1
     for mark in _MARK.finditer(own):
         behind_mark = last_end >= 0 and _BETWEEN.fullmatch(own, last_end, mark.start())
-        if not (behind_mark or starts_line_or_sentence(own, mark.start())):
+        if not statements.has(mark.start()) or not (behind_mark or _starts_line(text, mark.start())):
             continue
         for learning, end in _find_ids(text, own, mark.end()):
             last_end = end
@@ -102,18 +105,24 @@ def _explain_ignored(text: str, own: str, read: set[int]) -> tuple[str, ...]:
     reasons: dict[str, int] = {}
     for word in _WORD.finditer(text):
         if word.start() not in read:
-            reason = f"{word[0]} {_find_flaw(own, word.start())}"
+            reason = f"{word[0]} {_find_flaw(text, own, word.start())}"
             reasons[reason] = reasons.get(reason, 0) + 1
     return tuple(reason + (f" ({count} times)" if count > 1 else "") for reason, count in reasons.items())
 
 
-def _find_flaw(own: str, start: int) -> str:
+def _find_flaw(text: str, own: str, start: int) -> str:
     if own[start].isspace():
         return "is quoted"
     mark = _MARK.match(own, start)
     if mark is None:
         return "has no colon"
-    return "names no learning by its id" if starts_line_or_sentence(own, start) else WITHIN_SENTENCE
+    if not _starts_line(text, start):
+        return NOT_AT_START
+    return REPEATED if _FIRST_ID.match(text, mark.end()) else "names no learning by its id"
+
+
+def _starts_line(text: str, position: int) -> bool:
+    return starts_line(text, position - (text[position - 1 : position] == "`"))
 
 
 def _find_ids(text: str, own: str, position: int) -> Iterator[tuple[str, int]]:

@@ -1,7 +1,8 @@
-"""Find an agent's own words, as opposed to text that it quotes or only mentions.
+"""Find an agent's own words, as opposed to text that it marks as quoted.
 
 An agent's output repeats prompts, briefs, files and the output of tools. A sigil or a mark in there was not meant by
-the agent and may have been planted. So everything quoted is replaced by spaces, and only the rest counts.
+the agent and may have been planted. So everything quoted is replaced by spaces, and only the rest counts. `own_lines`
+decides where in the rest a sigil or a mark counts.
 
 Quoted are: fenced code blocks, block quotes (lines that start with `>`, also indented or in a list), lines of JSON (an
 object, or a list that starts with one: output of tools and clients), inline code, comments, and the content of elements
@@ -16,13 +17,6 @@ the text is quoted, because a lost sigil costs less than a planted one:
 Every character keeps its position, and line breaks stay. A replaced character is white space, so a `>` after it starts
 its line; therefore the text is read until nothing changes. No known text needs more than four readings. A text that
 still changes after `_READINGS` is replaced as a whole, so the time is linear in the length.
-
-An agent may also only mention a sigil: `<task-done/>` on a separate line is meant; in `I cannot write <task-done/> yet`
-it is mentioned. It is meant
-
-- at the start of a line, after nothing but list markers, headings, emphasis and table bars,
-- at the start of a sentence, after the end of another one (`e.g.` is not an end), or, for sigils,
-- at the end of its line, without a full stop after it.
 """
 
 from __future__ import annotations
@@ -58,13 +52,6 @@ _TAG = re.compile(
     _FLAGS,
 )
 _LETTER = re.compile("[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-WITHIN_SENTENCE = "is in the middle of a sentence"
-LEAD = r"(?:[^\S\n]|[-*+•–—#|~_]|\d{1,9}[.)]|\[[ xX]?\])*+"
-
-_LEAD = re.compile(LEAD)
-_SENTENCE_END = re.compile(r"""(?<!\be\.g)(?<!\bi\.e)[.!?…。！？]["')\]*_`]*\s+[*_~(]*\Z""", re.IGNORECASE)
-_LINE_END = re.compile(r"(?:[^\S\n]|[*_~|])*+(?:\n|\Z)")
-_WINDOW = 200
 
 
 def own_words(output: str) -> str:
@@ -192,17 +179,3 @@ class _CodeSpans:
             self._runs.setdefault(run.end() - run.start(), []).append(run.start())
         for starts in self._runs.values():
             starts.reverse()
-
-
-def starts_line_or_sentence(text: str, start: int) -> bool:
-    """Return whether a line or a sentence starts here."""
-    before = text[max(0, start - _WINDOW) : start]
-    line = before.rpartition("\n")[2]
-    if _LEAD.fullmatch(line) and (line != before or start <= _WINDOW):
-        return True
-    return _SENTENCE_END.search(line) is not None
-
-
-def ends_line(text: str, end: int) -> bool:
-    """Return whether the rest of the line is empty."""
-    return _LINE_END.match(text, end) is not None

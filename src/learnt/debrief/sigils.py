@@ -13,10 +13,10 @@ Sigils say what the agent learnt, how it ended, and what the next attempt should
     <next-model>opus</next-model>
 
 Everything is optional and nothing is an error: a sigil that cannot be read is skipped and listed in `ignored`. A sigil
-counts if its tags are in the agent's own words; its text is then read as it is, with quotations, and sigils inside it
-are not read. The first `MAX_LEARNINGS` learnings count, so that a debrief takes a bounded time; of the other sigils,
-the first valid one counts. A task is failed even if the output also says that it is done. Short sigils about the task
-(`_ONE_WORD`) are often only mentioned: they count if they are meant (see `own_words`) or directly next to another one.
+counts at the start of a line of the agent's own (see `own_lines`), or directly after a sigil that does. Its text is
+then read as it is, with quotations, and sigils inside it are not read. A sigil that is not closed, or that contains
+another one of its name, does not count. The first `MAX_LEARNINGS` learnings count, so that a debrief takes a bounded
+time; of the other sigils, the first valid one counts. A task is failed even if the output also says that it is done.
 
 The lines of a failure report are `key: value`, one field per line. Lines that are indented deeper or have no key
 continue the value above; so do lines with an unknown key below `stack_trace`, where `error: …` is not a field.
@@ -27,17 +27,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
 
 from learnt.debrief.marks import remove_marks
-from learnt.debrief.own_words import (
-    ATTRIBUTES,
-    END_OF_NAME,
-    WITHIN_SENTENCE,
-    ends_line,
-    own_words,
-    starts_line_or_sentence,
-)
+from learnt.debrief.own_lines import NOT_AT_START, REPEATED, SIGIL_TAG, OwnStatements, starts_line
+from learnt.debrief.own_words import own_words
 from learnt.model import DIFFICULTIES, FAILURE_CATEGORIES, KINDS, NO_REPORT, TAG_LIMIT, TEXT_LIMIT, Failure, Value
 from learnt.text.clean import clean, fold
 from learnt.text.titles import cut_title, first_sentence
@@ -52,15 +45,7 @@ MAX_LEARNINGS = 50
 _MAX_ENDING_LENGTH = 500
 _MAX_UNREADABLE_SHARE = 0.25
 _MAX_IGNORED = 50
-_NAMES = "learning|failure-report|difficulty-estimate|retry-suggestion|task-done|task-failed|next-model"
-_ONE_WORD = ("task-done", "task-failed", "next-model", "difficulty-estimate")
-_TAG = re.compile(
-    rf"(?<!\\)<(?:/(?P<closed>{_NAMES})\s*+>|(?P<opened>{_NAMES}){END_OF_NAME}"
-    rf"(?P<whole>(?P<attributes>{ATTRIBUTES})(?P<empty>/)?+>)?+)",
-    re.IGNORECASE | re.ASCII,
-)
 _ATTRIBUTE = re.compile(r"""([^\s"'<>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>]+)))?""", re.ASCII)
-_BETWEEN = re.compile(r"[\s*_~|]*+")
 _MODEL = re.compile(r"[A-Za-z0-9._:/-]{1,100}")
 _KEYS = {
     **dict.fromkeys(("what_tried", "what_was_tried"), "tried"),
@@ -138,7 +123,7 @@ def remove_sigils(output: str) -> str:
 
 def is_sigil(line: str) -> bool:
     """Return whether a line holds only sigils, or the start or the end of one."""
-    return bool(line.strip()) and not _TAG.sub("", remove_sigils(line)).strip()
+    return bool(line.strip()) and not SIGIL_TAG.sub("", remove_sigils(line)).strip()
 
 
 def make_report(sigils: Sigils, output: str, *, attempt: str, task: str, result: str, at: int) -> Failure | None:
@@ -167,29 +152,14 @@ def discovery_of(category: str) -> str:
 
 
 def _find_sigils(text: str, own: str) -> Iterator[tuple[str, dict[str, str], str, str]]:
-    """Yield the name, attributes and text of each outermost sigil, and what is wrong with its tags or position."""
-    sigils = list(_find_outermost(own))
-    for index, (tag, end) in enumerate(sigils):
-        name = tag["opened"].lower()
+    """Yield each outermost sigil: its name, attributes and text, and what is wrong with its tags or place."""
+    statements = OwnStatements(text)
+    for tag, end in _find_outermost(own):
         flaw = "" if end else "is not closed" if tag["whole"] else "has a start tag that cannot be read"
-        if not flaw and name in _ONE_WORD and not _is_meant(text, sigils, index):
-            flaw = WITHIN_SENTENCE
+        if not flaw and not statements.has(tag.start()):
+            flaw = REPEATED if starts_line(text, tag.start()) else NOT_AT_START
         inside = text[tag.end() : end.start()] if end else ""
-        yield name, _read_attributes(tag, text), inside, flaw
-
-
-def _is_meant(text: str, sigils: list[_Sigil], index: int) -> bool:
-    """Return whether a sigil is meant, and not only mentioned."""
-    tag, end = sigils[index]
-    if starts_line_or_sentence(text, tag.start()) or ends_line(text, (end or tag).end()):
-        return True
-    return any(_are_beside(text, *pair) for pair in pairwise(sigils[max(0, index - 1) : index + 2]))
-
-
-def _are_beside(text: str, first: _Sigil, second: _Sigil) -> bool:
-    """Return whether two whole sigils have nothing between them."""
-    stop, start = first[1], second[0].start()
-    return stop is not None and second[1] is not None and _BETWEEN.fullmatch(text, stop.end(), start) is not None
+        yield tag["opened"].lower(), _read_attributes(tag, text), inside, flaw
 
 
 def _count_quoted(text: str, own: str) -> int:
@@ -199,7 +169,7 @@ def _count_quoted(text: str, own: str) -> int:
 
 def _find_outermost(own: str) -> Iterator[_Sigil]:
     """Yield the start tag of each sigil that is not inside another one, and its end tag if it has one."""
-    tags = list(_TAG.finditer(own))
+    tags = list(SIGIL_TAG.finditer(own))
     ends = _match_tags(tags)
     position = 0
     for tag in tags:

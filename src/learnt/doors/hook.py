@@ -33,8 +33,10 @@ _MAX_EVENT_BYTES = 50_000_000
 # An agent's words must be saved even on a busy machine, because they are not sent again. Clients wait five seconds, or
 # as little as three at the end of a conversation.
 _SAVE_DEADLINE_MS = {"stop": 4_000, "end": 2_000}
-# How long to wait for an event while the settings have not been read yet.
+# How long to wait for an event while the settings have not been read yet, and how long reading them may take.
 _PATIENCE_MS = 400
+_OPENING_MS = 2_000
+_MAX_LIMIT_DIGITS = 9
 _STDIN, _STDOUT = 0, 1
 _CHUNK_BYTES = 1 << 20
 
@@ -47,16 +49,24 @@ def run_hook() -> int:
     sys.unraisablehook = lambda _: None  # otherwise Python prints the error if the deadline passes inside a callback
     here, payload = None, None
     try:
-        here = _find_store(_read_option("-C") or ".")
-        if here is None and not _read_option("-C"):
-            payload = _parse(_read_stdin(_PATIENCE_MS))
-            folder = payload.get("cwd")
-            here = _find_store(folder) if isinstance(folder, str) and os.path.isdir(folder) else None
-        if here is not None:
-            _serve(here, payload, began_ns)
+        with Deadline(_opening_ms()) as deadline:
+            here = _find_store(_read_option("-C") or ".")
+            if here is None and not _read_option("-C"):
+                payload = _parse(_read_stdin(_PATIENCE_MS, deadline))
+                deadline.start(_opening_ms())
+                folder = payload.get("cwd")
+                here = _find_store(folder) if isinstance(folder, str) and os.path.isdir(folder) else None
+            if here is not None:
+                _serve(here, payload, deadline, began_ns)
     except Exception as error:  # the hook must never disturb its client
         _log(here, f"{type(error).__name__}: {_describe_error(error)}")
     return 0
+
+
+def _opening_ms() -> int:
+    """Return how long the settings may take to read; a longer deadline in the environment counts already."""
+    limit = os.environ.get("LEARNT_HOOK_DEADLINE_MS", "")
+    return max(_OPENING_MS, int(limit) if limit.isdecimal() and len(limit) <= _MAX_LIMIT_DIGITS else 0)
 
 
 def _find_store(start: str) -> Project | None:
@@ -65,8 +75,8 @@ def _find_store(start: str) -> Project | None:
     return here if here is not None and os.path.isdir(here.folder) else None
 
 
-def _serve(here: Project, payload: dict[str, Any] | None, began_ns: int) -> None:
-    """Answer an event; `payload` is the event if it has been read already."""
+def _serve(here: Project, payload: dict[str, Any] | None, deadline: Deadline, began_ns: int) -> None:
+    """Answer an event within its deadline; `payload` is the event if it has been read already."""
     from learnt.clients.kit import events
     from learnt.memory import Memory
 
@@ -75,13 +85,14 @@ def _serve(here: Project, payload: dict[str, Any] | None, began_ns: int) -> None
             if memory.mistake:
                 _log(here, memory.mistake, once=True)
             if payload is None:
-                payload = _parse(_read_stdin(memory.settings.hook_deadline_ms))
+                payload = _parse(_read_stdin(memory.settings.hook_deadline_ms, deadline))
             event = events.read_event(payload, _read_option("--client"))
             # At the end of a turn there is no answer, but words that are not saved now are lost, so it may take longer.
             limit_ms = _SAVE_DEADLINE_MS.get(event.kind if event else "", memory.settings.hook_deadline_ms)
-            with Deadline(_remaining_ms(limit_ms, began_ns)):
-                reply = _reply_to(event, memory, here, began_ns) if event else None
-                answer = events.answer(event, reply.text, denies=reply.denies) if event and reply else ""
+            deadline.start(_remaining_ms(limit_ms, began_ns))
+            reply = _reply_to(event, memory, here, began_ns) if event else None
+            answer = events.answer(event, reply.text, denies=reply.denies) if event and reply else ""
+            deadline.stop()
     except NoStore:
         return  # a clone has learnings.md but no database, or the mirror does not exist yet
     _write_answer(answer)
@@ -94,11 +105,12 @@ def _remaining_ms(limit_ms: int, began_ns: int) -> int:
     return max(1, limit_ms - (time.perf_counter_ns() - began_ns) // 1_000_000)
 
 
-def _read_stdin(patience_ms: int) -> bytes:
+def _read_stdin(patience_ms: int, deadline: Deadline) -> bytes:
     """Return all of stdin; raise TryAgain if the client does not close it in time.
 
-    No alarm is used, because on a busy machine it could go off after everything has arrived.
+    No alarm runs until the event is known, because on a busy machine it could go off after everything has arrived.
     """
+    deadline.stop()
     if sys.platform == "win32":
         return sys.stdin.buffer.read(_MAX_EVENT_BYTES)
     from select import select

@@ -36,7 +36,7 @@ from learnt.mine.observe import observe_steps
 from learnt.model import Debrief, Discovery, Task, Value, text_id
 from learnt.store import mined, session_database, tasks
 from learnt.system.git import Commit, commits
-from learnt.text.clean import clean
+from learnt.text.clean import clean, join_messages
 from learnt.text.redact import redact
 
 _MAX_MESSAGES_CHARS = 1_000_000
@@ -96,7 +96,7 @@ class Transcripts:
         if mined.size_read(database, source) == size:
             raise WrongRequest(f"{path} has already been read", hint="it will be read again once it has grown")
         first_prompt, messages = read_words(path)
-        words, last = "\n\n".join(messages), messages[-1] if messages else ""
+        words, last = join_messages(messages), messages[-1] if messages else ""
         conversations = tasks.conversations(database, transcript=source, limit=1)
         id = task or (conversations[0].task if conversations else text_id("task", source))
         now = context.clock()

@@ -14,6 +14,7 @@ from learnt.store.index import Filter
 from learnt.store.learnings import Change
 from learnt.text.clean import fold
 from learnt.text.records import as_record, read_fields
+from learnt.text.triggers import refuse_wild_patterns
 from learnt.weigh import confidence
 
 TYPE_CHECKING = False
@@ -99,6 +100,7 @@ class Learnings:
     ) -> Learning:
         """Change fields of a learning."""
         fields = read_fields(self._context.redact_record(changes))
+        refuse_wild_patterns(fields)
         more = set(read_fields(self._context.redact_record({"tags": add_tags}))["tags"])
         fewer = set(read_fields({"tags": drop_tags})["tags"])
 
@@ -266,6 +268,7 @@ def revert(event: Event, learning: Learning) -> dict[str, Any]:
 def new_learning(context: Context, record: dict[str, Any], *, created_at: int) -> Learning:
     """Return a learning from input fields, without secrets."""
     fields = read_fields(context.redact_record(record))
+    refuse_wild_patterns(fields)
     fields.setdefault("confidence", confidence.start(fields.get("origin", "person")))
     times = read_fields({"created_at": created_at, "updated_at": created_at}, allowed=("created_at", "updated_at"))
     return Learning(id=new_id("learn", context.clock()), **times, **{"title": "", **fields})

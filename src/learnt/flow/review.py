@@ -21,6 +21,7 @@ from learnt.store.database import Database
 from learnt.store.mined import StoredDiscovery, evidence_for
 from learnt.store.reviews import Escalation
 from learnt.text.records import read_fields
+from learnt.text.triggers import refuse_wild_patterns
 
 # The kinds are in the order in which they are reviewed.
 REVIEW_KINDS = ("merged", "revised", "proposed", "removed", "new")
@@ -108,6 +109,7 @@ class Review:
         if decision != "edit" and changes:
             raise WrongRequest("only `edit` takes changes", hint="leave them out, or decide `edit`")
         fields = read_fields(self._context.redact_record(changes or {}))
+        refuse_wild_patterns(fields)
         if is_id("esc", item_id):
             return self._decide_removal(item_id, decision, fields, version)
         store = self._store

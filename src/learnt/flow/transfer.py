@@ -18,6 +18,7 @@ from learnt.store.index import Filter
 from learnt.store.learnings import Change
 from learnt.text.entries import read_entries
 from learnt.text.records import PLACE, read_fields
+from learnt.text.triggers import refuse_wild_patterns
 from learnt.weigh import confidence
 
 _BATCH = 500
@@ -182,6 +183,7 @@ class Transfer:
 def _read_record(record: dict[str, Any], *, now: int) -> Learning:
     stated = {name: value for name, value in record.items() if name not in PLACE}
     fields = read_fields(stated, allowed=tuple(name for name in Learning.fields if name not in PLACE))
+    refuse_wild_patterns(fields)
     if "id" not in fields:
         # The id depends on the text alone, so importing the same file again adds nothing.
         fields["id"] = text_id("learn", "\0".join(str(fields.get(name, "")) for name in ("title", *PARAGRAPHS)))

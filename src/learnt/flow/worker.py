@@ -26,6 +26,7 @@ from learnt.flow.turns import debriefed_source, record_turn
 from learnt.model import Attempt, Value
 from learnt.store import mined, mirror, session_database, tasks
 from learnt.system.files import Locked
+from learnt.text.clean import join_messages
 from learnt.text.times import MONTH_MS
 
 _SPOOL_TRIES = 2
@@ -160,7 +161,7 @@ class Worker:
         turn = record_turn(
             self._context,
             task.replace(client=task.client or header.client),
-            "\n\n".join(messages),
+            join_messages(messages),
             transcript=attempt.transcript,
             branch=attempt.branch or header.branch,
             result=attempt.result if attempt.result != "incomplete" else _last_result(messages),

@@ -10,14 +10,15 @@ import json
 import os
 from contextlib import contextmanager
 
+import apsw
+
 from learnt.errors import LearntError, TryAgain, WrongRequest
+from learnt.store.sqlite import connect_guarded
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
-
-    import apsw
 
 # A longer part is a file or an image, not text.
 _MAX_PART_LENGTH = 8_000_000
@@ -82,12 +83,10 @@ def _parse_object(text: object) -> dict[str, Any]:
 
 @contextmanager
 def _open(path: str) -> Iterator[apsw.Connection]:
-    import apsw
-
     if not os.path.isfile(path):
         raise WrongRequest(f"there is no file {path}", hint="opencode keeps its conversations in `opencode.db`")
     try:
-        connection = apsw.Connection(_read_only_uri(path), flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        connection = connect_guarded(_read_only_uri(path), apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
         try:
             yield connection
         finally:
@@ -109,8 +108,6 @@ def _read_only_uri(path: str) -> str:
 
 
 def _as_our_error(path: str, error: apsw.Error) -> LearntError:
-    import apsw
-
     if isinstance(error, apsw.BusyError | apsw.LockedError):
         return TryAgain(f"{path} is busy", hint="try again when opencode has finished")
     return WrongRequest(

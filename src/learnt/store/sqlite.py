@@ -2,6 +2,9 @@
 
 With the write-ahead log and `synchronous=full`, committed changes survive a power failure. Writers wait for each other
 with a jittered retry, because with SQLite's own back-off some writers starve.
+
+A file may come from elsewhere. So its schema is not trusted, and a deadline (an alarm of the process) also interrupts a
+statement that never ends.
 """
 
 from __future__ import annotations
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 PROJECT = "local"  # an SQLite file contains one project, and a fixed key survives renaming the folder
 _PAGE = 4096
 _RETRY_S = (0.0005, 0.005)
+# After so many steps of a statement, a few milliseconds, Python gets to run.
+_STEPS_BETWEEN_ALARMS = 100_000
 
 
 class SqliteDatabase(Database):
@@ -167,7 +172,7 @@ class SqliteDatabase(Database):
     def copy_to(self, path: str) -> bool:
         _create_private(path)
         try:
-            target = apsw.Connection(path)
+            target = connect_guarded(path, apsw.SQLITE_OPEN_READWRITE)
             with target.backup("main", self._connection, "main") as backup:
                 # All pages at once: a change by another process between two steps would restart the backup.
                 backup.step(-1)
@@ -221,14 +226,27 @@ def _connect(path: str, wait_ms: int) -> apsw.Connection:
         # In a read-only folder, SQLite cannot create the log's index. Without a log it needs no index, if the database
         # is opened as immutable.
         address = "file:" + path.replace("%", "%25").replace("?", "%3f").replace("#", "%23") + "?immutable=1"
-        return apsw.Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        return connect_guarded(address, apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
     raise apsw.CantOpenError("the folder is read-only, and the log contains changes that are not in the file yet")
+
+
+def connect_guarded(path: str, flags: int) -> apsw.Connection:
+    """Open a database whose schema is not trusted, and whose statements an alarm can interrupt."""
+    connection = apsw.Connection(path, flags=flags)
+    connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+    connection.set_progress_handler(_let_alarms_strike, _STEPS_BETWEEN_ALARMS)
+    return connection
+
+
+def _let_alarms_strike() -> bool:
+    """Go on. Python handles signals only while it runs: what the handler raises here ends the statement."""
+    return False
 
 
 def _try_connect(path: str, flags: int, wait_ms: int) -> apsw.Connection | None:
     connection = None
     try:
-        connection = apsw.Connection(path, flags=flags)
+        connection = connect_guarded(path, flags)
         connection.set_busy_timeout(wait_ms)
         connection.execute("select count(*) from sqlite_master").fetchall()
     except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError, apsw.IOError, apsw.FullError):

@@ -7,6 +7,7 @@ returns. System errors are passed to the caller.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 
@@ -20,6 +21,9 @@ PRIVATE = 0o600
 _BINARY = getattr(os, "O_BINARY", 0)  # without it, Windows changes line ends
 # Python drops an exception raised inside some of its callbacks, so the alarm repeats.
 _ALARM_REPEAT_S = 0.1
+_DO_NOT_WAIT = getattr(os, "O_NONBLOCK", 0)
+_NOT_REGULAR = "it is not a regular file"
+_KIND_BITS, _REGULAR = 0o170000, 0o100000  # as in the module `stat`
 
 
 def open_private(path: str, flags: int) -> int:
@@ -42,6 +46,32 @@ def append_private(path: str, text: str) -> None:
     """Append to a file."""
     with open(path, "a", encoding="utf-8", opener=open_private) as file:
         file.write(text)
+
+
+def read_regular(path: str, *, max_bytes: int) -> bytes:
+    """Return the content of a regular file; raise ValueError for anything else, and for one that is too long.
+
+    Opening does not wait: a named pipe without a writer would block for ever.
+    """
+    try:
+        file = os.open(path, os.O_RDONLY | _BINARY | _DO_NOT_WAIT)
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # a socket
+            raise ValueError(_NOT_REGULAR) from None
+        raise
+    try:
+        if os.fstat(file).st_mode & _KIND_BITS != _REGULAR:
+            raise ValueError(_NOT_REGULAR)
+        pieces = []
+        left = max_bytes + 1
+        while left and (piece := os.read(file, left)):
+            pieces.append(piece)
+            left -= len(piece)
+    finally:
+        os.close(file)
+    if not left:
+        raise ValueError(f"it has more than {max_bytes:,} bytes")
+    return b"".join(pieces)
 
 
 def rotate(path: str, *, max_bytes: int) -> None:
@@ -199,10 +229,20 @@ class Deadline:
     def __init__(self, milliseconds: int) -> None:
         self._milliseconds = milliseconds
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Deadline:
         self._set(self._milliseconds)
+        return self
 
     def __exit__(self, *_error: object) -> None:
+        self.stop()
+
+    def start(self, milliseconds: int) -> None:
+        """Count from now on, with another limit."""
+        self._milliseconds = milliseconds
+        self._set(milliseconds)
+
+    def stop(self) -> None:
+        """Remove the limit."""
         self._set(0)
 
     def _set(self, milliseconds: int) -> None:

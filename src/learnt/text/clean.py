@@ -10,6 +10,10 @@ from __future__ import annotations
 
 import re
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 # If a title or link does not end on its line, only its start is removed. The expression is compiled when first needed.
 _TERMINAL_SEQUENCE = (
     r"(?:\x1b\[|\x9b(?=[0-?]))[0-?]*+[ -/]*+[@-~]?+"  # colours and cursor
@@ -45,6 +49,19 @@ def clean(text: str) -> str:
         "\ufffd" if "\ud800" <= letter <= "\udfff" else letter for letter in text if ord(letter) not in _TAG_CHARACTERS
     )
     return _remove_stray_joiners(text) if any(joiner in text for joiner in _JOINERS) else text
+
+
+def join_messages(messages: Iterable[str]) -> str:
+    """Return an agent's messages as one text.
+
+    A colon at the end of a message announces a call of a tool: nothing in the next message is introduced by it.
+    """
+    whole = [message.strip() for message in messages]
+    return "\n\n".join(
+        f"{message[:-1]}." if message.endswith(":") and number < len(whole) else message
+        for number, message in enumerate(whole, 1)
+        if message
+    )
 
 
 def fold(text: str) -> str:

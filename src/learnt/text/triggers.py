@@ -2,18 +2,25 @@
 
 Each pattern has an anchor, a word that every match must contain. The database finds the few patterns whose anchor
 occurs, and only those are tried. A situation is analysed once for all patterns. Matching never raises, whatever the
-pattern.
+pattern, and never backtracks: its time grows with the length of the pattern times that of the path. A pattern for files
+with more than `MAX_WILDCARDS` wildcards is refused, and never matches.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from learnt.errors import InvalidValue
 from learnt.model import Value
 from learnt.text.clean import first_words, last_words
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
+MAX_WILDCARDS = 20
 ANY = "*"  # the anchor of a pattern without a fixed word
 
 _SEPARATORS = str.maketrans(dict.fromkeys("\"'`,;()<>[]{}|", " "))  # a regular expression takes longer to compile
@@ -30,6 +37,7 @@ _NEXT_COMMAND = r"&&|\|\|?|;|\n"
 _PUNCTUATION = ".:!?"
 _HALF_TEXT_LENGTH = 100_000
 _MAX_PATH_LENGTH = 500
+_MAX_SHOWN_LENGTH = 80
 
 
 class Situation(Value):
@@ -180,40 +188,137 @@ def _matches_path(pattern: str, path: str) -> bool:
     """
     if "/" not in pattern:
         path = path.rpartition("/")[2]
-    return _compile_glob(pattern).fullmatch(path) is not None
+    return count_wildcards(pattern) <= MAX_WILDCARDS and _read_glob(pattern).matches(path)
+
+
+def count_wildcards(pattern: str) -> int:
+    """Return how many signs of a pattern for files could match in many ways."""
+    return sum(map(pattern.count, "*?[{"))
+
+
+def refuse_wild_patterns(fields: Mapping[str, Any]) -> None:
+    """Raise InvalidValue if the triggers among these fields of a learning have a pattern with too many wildcards."""
+    triggers = fields.get("triggers")
+    for pattern in triggers.files if triggers else ():
+        if count_wildcards(pattern) > MAX_WILDCARDS:
+            raise InvalidValue(
+                f"the pattern `{pattern[:_MAX_SHOWN_LENGTH]}` has more than {MAX_WILDCARDS} wildcards",
+                hint="give several patterns that say less each, or a folder such as `src/`",
+            )
 
 
 @lru_cache(maxsize=10_000)
-def _compile_glob(pattern: str) -> re.Pattern[str]:
-    start = "" if pattern.startswith("/") else "(?:.*/)?"
-    end = ".*" if pattern.endswith("/") else ""
-    return re.compile(start + _translate_glob(pattern) + end, re.DOTALL)
+def _read_glob(pattern: str) -> _Glob:
+    glob = _Glob()
+    if not pattern.startswith("/"):
+        glob.add_folders()
+    glob.add(pattern)
+    if pattern.endswith("/"):
+        glob.add_repeated(_is_anything)
+    return glob
 
 
-def _translate_glob(pattern: str) -> str:
-    expression, position = "", 0
-    for wildcard in re.finditer(_WILDCARD, pattern):
-        expression += re.escape(pattern[position : wildcard.start()]) + _translate_wildcard(wildcard[0])
-        position = wildcard.end()
-    return expression + re.escape(pattern[position:])
+class _Glob:
+    """A pattern as states, and what leads from each to others; a path is followed in all states at once."""
+
+    def __init__(self) -> None:
+        self._moves: list[list[tuple[Callable[[str], bool], int]]] = [[]]
+        self._skips: list[list[int]] = [[]]
+
+    def matches(self, path: str) -> bool:
+        """Return whether the whole path leads from the first state to the last."""
+        states = self._reach([0])
+        for letter in path:
+            states = self._reach(target for state in states for fits, target in self._moves[state] if fits(letter))
+            if not states:
+                return False
+        return len(self._moves) - 1 in states
+
+    def add(self, pattern: str) -> None:
+        """Add what a pattern asks for."""
+        position = 0
+        for wildcard in re.finditer(_WILDCARD, pattern):
+            self._add_text(pattern[position : wildcard.start()])
+            self._add_wildcard(wildcard[0])
+            position = wildcard.end()
+        self._add_text(pattern[position:])
+
+    def add_folders(self) -> None:
+        """Add any number of folders, also none."""
+        start = len(self._moves) - 1
+        self.add_repeated(_is_anything)
+        self._add_letter("/".__eq__)
+        self._skips[start].append(len(self._moves) - 1)
+
+    def add_repeated(self, fits: Callable[[str], bool]) -> None:
+        """Add any number of such letters, also none."""
+        self._skips[-1].append(self._add_state())
+        self._moves[-1].append((fits, len(self._moves) - 1))
+
+    def _add_text(self, text: str) -> None:
+        for letter in text:
+            self._add_letter(letter.__eq__)
+
+    def _add_letter(self, fits: Callable[[str], bool]) -> None:
+        before = self._moves[-1]
+        before.append((fits, self._add_state()))
+
+    def _add_wildcard(self, wildcard: str) -> None:
+        if wildcard[0] == "[":
+            self._add_letter(_read_set(wildcard))
+        elif wildcard[0] == "{":
+            self._add_choices(wildcard[1:-1].split(","))
+        elif wildcard == "**/":
+            self.add_folders()
+        elif wildcard == "?":
+            self._add_letter(_is_in_name)
+        else:
+            self.add_repeated(_is_anything if wildcard == "**" else _is_in_name)
+
+    def _add_choices(self, patterns: Sequence[str]) -> None:
+        start, ends = len(self._moves) - 1, []
+        for pattern in patterns:
+            self._skips[start].append(self._add_state())
+            self.add(pattern)
+            ends.append(len(self._moves) - 1)
+        last = self._add_state()
+        for end in ends:
+            self._skips[end].append(last)
+
+    def _add_state(self) -> int:
+        self._moves.append([])
+        self._skips.append([])
+        return len(self._moves) - 1
+
+    def _reach(self, states: Iterable[int]) -> set[int]:
+        """Return these states and all that follow without a letter."""
+        reached: set[int] = set()
+        waiting = list(states)
+        while waiting:
+            state = waiting.pop()
+            if state not in reached:
+                reached.add(state)
+                waiting += self._skips[state]
+        return reached
 
 
-def _translate_wildcard(wildcard: str) -> str:
-    if wildcard[0] == "[":
-        negated = wildcard[1] == "!" and len(wildcard) > 3
-        return f"(?!/)[{'^' if negated else ''}{_translate_set(wildcard[2 if negated else 1 : -1])}]"
-    if wildcard[0] == "{":
-        return f"(?:{'|'.join(map(_translate_glob, wildcard[1:-1].split(',')))})"
-    return {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}[wildcard]
+def _is_anything(_letter: str) -> bool:
+    return True
 
 
-def _translate_set(letters: str) -> str:
-    """Translate the content of square brackets, such as `a-z_`."""
-    members, position = "", 0
+def _is_in_name(letter: str) -> bool:
+    return letter != "/"
+
+
+def _read_set(wildcard: str) -> Callable[[str], bool]:
+    """Return whether a letter is one that square brackets name, such as `[a-z_]` or `[!0-9]`."""
+    negated = wildcard[1] == "!" and len(wildcard) > 3
+    letters = wildcard[2 if negated else 1 : -1]
+    ranges: list[tuple[str, str]] = []
+    position = 0
     while position < len(letters):
         first, last = letters[position], letters[position + 2 : position + 3]
-        if letters[position + 1 : position + 2] == "-" and last and first <= last:
-            members, position = f"{members}{re.escape(first)}-{re.escape(last)}", position + 3
-        else:
-            members, position = members + re.escape(first), position + 1
-    return members
+        is_range = letters[position + 1 : position + 2] == "-" and bool(last) and first <= last
+        ranges.append((first, last if is_range else first))
+        position += 3 if is_range else 1
+    return lambda letter: letter != "/" and any(first <= letter <= last for first, last in ranges) != negated

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 
 from learnt.clients.kit import run as kit
+from learnt.text.clean import join_messages
 from learnt.text.json_values import amount, count, dig, total
 
 _PROMPT, _CONVERSATION, _ANALYTICS_LOG, _HISTORY = "prompt.md", "aider.llm.log", "aider.figures.jsonl", "aider.chat.md"
@@ -68,7 +69,7 @@ def read_report(output: kit.Output) -> kit.RunReport:
     fallback = "" if has_no_answer else printed
     return kit.RunReport(
         text=messages[-1] if messages else fallback,
-        said=kit.join_messages(messages) or fallback,
+        said=join_messages(messages) or fallback,
         model=output.call.model or (model[1] if model else ""),
         cost_usd=sum(costs) if any(costs) else None,  # aider reports 0 if it does not know the price
         tokens_in=total([count(dig(message, "prompt_tokens")) for message in sent_messages]),

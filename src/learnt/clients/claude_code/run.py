@@ -13,6 +13,7 @@ from typing import Any
 from learnt.clients.claude_code.transcript import real_model, root
 from learnt.clients.kit import run as kit
 from learnt.clients.kit.transcript import blocks
+from learnt.text.clean import join_messages
 from learnt.text.json_values import amount, count, dig, parsed, text_of, total
 
 # Variables that a running session sets. They are removed, because Claude Code does not start inside another session.
@@ -68,7 +69,7 @@ def read_report(output: kit.Output) -> kit.RunReport:
         messages.append(text)
     return kit.RunReport(
         text=text,
-        said=kit.join_messages(messages),
+        said=join_messages(messages),
         model=model or _most_expensive_model(result.get("modelUsage")) or output.call.model,
         cost_usd=amount(result.get("total_cost_usd")),
         **_count_tokens(result, usages.values()),

@@ -12,6 +12,7 @@ from typing import Any
 
 from learnt.clients.codex.transcript import root
 from learnt.clients.kit import run as kit
+from learnt.text.clean import join_messages
 from learnt.text.json_values import count, dig, parsed, text_of
 
 # These options also set the sandbox, and Codex rejects a combination of two.
@@ -59,7 +60,7 @@ def read_report(output: kit.Output) -> kit.RunReport:
     usage = usage or session_usage
     return kit.RunReport(
         text=messages[-1] if messages else "",
-        said=kit.join_messages(messages),
+        said=join_messages(messages),
         model=output.call.model or model,
         tokens_in=count(dig(usage, "input_tokens")),
         tokens_cached=count(dig(usage, "cached_input_tokens")),

@@ -12,6 +12,7 @@ from typing import Any
 
 from learnt.clients.gemini.transcript import root
 from learnt.clients.kit import run as kit
+from learnt.text.clean import join_messages
 from learnt.text.json_values import count, dig, parsed, text_of, total
 
 
@@ -54,7 +55,7 @@ def read_report(output: kit.Output) -> kit.RunReport:
     models = _models(stats)
     return kit.RunReport(
         text=messages[-1] if messages else "",
-        said=kit.join_messages(messages),
+        said=join_messages(messages),
         model=output.call.model or max(models, key=lambda name: sum(models[name]), default=""),
         tokens_in=total([tokens[0] for tokens in models.values()]),
         tokens_cached=total([tokens[1] for tokens in models.values()]),

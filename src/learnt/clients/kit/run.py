@@ -225,11 +225,6 @@ def tool_line(name: object, arguments: object) -> str:
     return one_line(f"{name} {arguments or ''}")
 
 
-def join_messages(messages: Sequence[str]) -> str:
-    """Return the messages as one text."""
-    return "\n\n".join(message.strip() for message in messages if message.strip())
-
-
 def newest(folder: str, ending: str, *, depth: int) -> str:
     """Return the file below the folder that has this ending and sorts last by name; empty if there is none."""
     if not folder or os.path.basename(ending) != ending or not os.path.isdir(folder):

@@ -10,6 +10,7 @@ import os
 
 from learnt.clients.kit import run as kit
 from learnt.clients.opencode.transcript import database_path
+from learnt.text.clean import join_messages
 from learnt.text.json_values import amount, count, dig, parsed, text_of, total
 
 
@@ -52,10 +53,10 @@ def read_report(output: kit.Output) -> kit.RunReport:
         elif kind == "error":
             error = record.get("error")
             complaint = text_of(dig(error, "data", "message")) or text_of(dig(error, "name")) or "opencode failed"
-    messages = [kit.join_messages(parts) for parts in parts_by_message.values()]
+    messages = [join_messages(parts) for parts in parts_by_message.values()]
     return kit.RunReport(
         text=messages[-1] if messages else "",
-        said=kit.join_messages(messages),
+        said=join_messages(messages),
         model=output.call.model,
         cost_usd=sum(costs) if costs else None,
         tokens_in=total(read_tokens),
