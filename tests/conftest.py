@@ -80,6 +80,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.setenv("HOME", str(folder))
     monkeypatch.setenv("LOGNAME", "anna")
+    monkeypatch.setenv("LEARNT_TRUSTED", str(tmp_path))  # tests of trust remove it
     monkeypatch.setenv("LEARNT_LEARNINGS_REGENERATE_EVERY", "0")  # no process outlives a test that does not wait for it
     monkeypatch.setattr("learnt.llm._MAX_PAUSE_S", 0.1)  # a call to a model is retried soon
     monkeypatch.setenv("LEARNT_HOOK_DEADLINE_MS", "20000")  # tests ask what a hook says, not how busy the machine is

@@ -14,7 +14,7 @@ import os
 import sys
 import time
 
-from learnt.errors import InvalidValue, LearntError, NoStore, TryAgain
+from learnt.errors import InvalidValue, LearntError, NoStore, NotTrusted, TryAgain
 from learnt.project import HOOK_LOG, Project, find_project
 from learnt.system import files
 from learnt.system.files import Deadline
@@ -93,11 +93,26 @@ def _serve(here: Project, payload: dict[str, Any] | None, deadline: Deadline, be
             reply = _reply_to(event, memory, here, began_ns) if event else None
             answer = events.answer(event, reply.text, denies=reply.denies) if event and reply else ""
             deadline.stop()
+    except NotTrusted:
+        _say_untrusted(payload, deadline)
+        return
     except NoStore:
         return  # a clone has learnings.md but no database, or the mirror does not exist yet
     _write_answer(answer)
     if event is not None and event.client:
         memory.hooks.note_fired(event, answer, began_ns)
+
+
+def _say_untrusted(payload: dict[str, Any] | None, deadline: Deadline) -> None:
+    """Tell the person, not the model, at the start of a conversation that nothing of this project is used."""
+    from learnt.clients.kit import events
+
+    payload = _parse(_read_stdin(_PATIENCE_MS, deadline)) if payload is None else payload
+    event = events.read_event(payload, _read_option("--client"))
+    if event is not None and event.kind == "session":
+        _write_answer(
+            events.tell_person("learnt is silent here: run `learnt trust` to see what came with this project")
+        )
 
 
 def _remaining_ms(limit_ms: int, began_ns: int) -> int:

@@ -11,9 +11,9 @@ import sys
 import time
 from functools import cached_property
 
-from learnt import __version__
+from learnt import __version__, trust
 from learnt.config import Configuration, load, load_last_valid, write_compiled
-from learnt.errors import LearntError, NoStore, NotFound, WrongRequest
+from learnt.errors import LearntError, NoStore, NotFound, NotTrusted, WrongRequest
 from learnt.model import TEXT_LIMIT, TITLE_LIMIT, is_id
 from learnt.project import (
     SETTINGS_FILE,
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from learnt.model import Learning
     from learnt.settings import Settings
     from learnt.store.database import Database
+    from learnt.trust import Standing
 
 _COMPILED_SETTINGS = "settings.json"
 _TIDIED = "tidied"
@@ -192,12 +193,16 @@ def open_project(
     """
     is_address = start.startswith(("postgresql://", "postgres://"))
     project = _find_project("." if is_address else start, create=create or is_address)
+    environ = dict(os.environ)
+    standing = examine_trust(project, environ)
+    trust.require(project, standing)
     compiled = os.path.join(project.folder, _COMPILED_SETTINGS)
     files, mistake = settings_files(project.root), ""
     if mirrored:
-        configuration, mistake = load_last_valid(files, dict(os.environ), compiled=compiled)
+        configuration, mistake = load_last_valid(files, environ, compiled=compiled, accepted=standing.settings)
     else:
-        configuration = load(files, dict(os.environ), compiled=compiled)
+        configuration = load(files, environ, compiled=compiled, accepted=standing.settings)
+    _require_database(project, configuration)
     settings = configuration.settings
     own_store = own_place(project, settings).replace(address=start if is_address else settings.database, create=create)
     others, remarks = _other_places(settings)
@@ -210,7 +215,28 @@ def open_project(
     context.remarks = remarks
     context.mistake = mistake
     context.settings_files = files
+    if not standing.id and (create or (own_store.address and not mirrored)):
+        context.store.make_folder()
+        trust.adopt(project, environ)
     return context
+
+
+def examine_trust(here: Project, environ: dict[str, str]) -> Standing:
+    """Return how far a project is trusted, also by the user's setting `trusted`."""
+    standing = trust.examine(here, environ)
+    if standing.trusted:
+        return standing
+    own = load(settings_files(None), environ).settings
+    return trust.examine(here, environ, own.trusted) if own.trusted else standing
+
+
+def _require_database(here: Project, configuration: Configuration) -> None:
+    """Raise if the project's file asks for a database that the user has not accepted: another one would be wrong."""
+    if "database" in configuration.ignored and not configuration.settings.database:
+        raise NotTrusted(
+            f"{os.path.join(here.root, SETTINGS_FILE)} sets `database`, which you have not accepted",
+            hint="`learnt trust` shows the address and asks",
+        )
 
 
 def open_for_hook(start: str, *, clock: Callable[[], int] | None = None) -> Context:
@@ -228,9 +254,11 @@ def open_user(*, create: bool, clock: Callable[[], int] | None = None) -> Contex
 
 
 def load_configuration(start: str) -> Configuration:
-    """Return the settings for a folder, which does not have to be in a project."""
-    here = find_project(start)
-    return load(settings_files(here.root if here else None), dict(os.environ))
+    """Return the settings for a folder, which need not be in a project."""
+    here, environ = find_project(start), dict(os.environ)
+    if here is None:
+        return load(settings_files(None), environ)
+    return load(settings_files(here.root), environ, accepted=examine_trust(here, environ).settings)
 
 
 def is_upkeep_due(context: Context) -> bool:
@@ -306,7 +334,9 @@ def source_place(path: str) -> Place:
             f"`sources` lists {path}, which is not in a project",
             hint="correct the setting, or check that project out there",
         )
-    settings = load(settings_files(source.root), {}).settings
+    standing = examine_trust(source, dict(os.environ))
+    trust.require(source, standing)
+    settings = load(settings_files(source.root), {}, accepted=standing.settings).settings
     place = own_place(source, settings).replace(scope=source.name, read_only=True)
     if not place.exists():
         raise WrongRequest(

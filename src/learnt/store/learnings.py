@@ -161,6 +161,13 @@ def count(database: Database, which: Filter) -> int:
     return int(database.value(f"select count(*) as fitting from learning where {where}", **parameters))
 
 
+def pinned_titles(database: Database, *, limit: int) -> list[str]:
+    """Return the titles of some pinned learnings."""
+    return database.column(
+        "select title from learning where project = :project and pinned = 1 order by id limit :limit", limit=limit
+    )
+
+
 def page(database: Database, which: Filter, *, limit: int, offset: int = 0) -> list[Learning]:
     """Return the matching learnings, newest first."""
     where, parameters = which.conditions(database)

@@ -14,7 +14,7 @@ from learnt.errors import LearntError, WrongRequest
 from learnt.flow.transfer import Transfer
 from learnt.memory import Memory
 from learnt.model import Value
-from learnt.settings import as_toml, render_template
+from learnt.settings import BY, as_toml, render_template
 from learnt.text.redact import without_password
 
 
@@ -101,7 +101,7 @@ def config_run(arguments: Arguments) -> None:
     if not origins:
         raise WrongRequest(f"there is no setting `{arguments.key}`", hint="`learnt config` lists the settings")
     if arguments.json:
-        show_json([_record(origin) for origin in origins])
+        show_json([_record(origin, configuration.ignored) for origin in origins])
         return
     meaning = ""
     for origin in origins:
@@ -110,11 +110,13 @@ def config_run(arguments: Arguments) -> None:
         if origin.setting.meaning != meaning:  # the entries of a table share one meaning, which is printed once
             say(f"    {origin.setting.meaning}")
         meaning = origin.setting.meaning
-        if origin.setting.personal:
-            say(f"    Personal: set it in {own_file} or {origin.setting.variable}, not in a project's file.")
+        if origin.setting.by != "anybody":
+            say(f"    Set by {BY[origin.setting.by]}: in {own_file} or {origin.setting.variable}.")
+        if origin.setting.key in configuration.ignored:
+            say("    The project's file sets it, without effect: `learnt trust` shows the value and asks.")
 
 
-def _record(origin: config.Origin) -> dict[str, object]:
+def _record(origin: config.Origin, ignored: tuple[str, ...]) -> dict[str, object]:
     value = _hide_password(origin)
     if isinstance(value, tuple):
         value = [item.as_dict() if isinstance(item, Value) else item for item in value]
@@ -123,7 +125,9 @@ def _record(origin: config.Origin) -> dict[str, object]:
         "value": value,
         "origin": origin.origin,
         "meaning": origin.setting.meaning,
-        "personal": origin.setting.personal,
+        "personal": origin.setting.by in ("person", "user"),
+        "by": origin.setting.by,
+        "ignored": origin.setting.key in ignored,
     }
 
 
