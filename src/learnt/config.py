@@ -136,7 +136,7 @@ def _combine(
             for key, value in _flatten(contents[path]).items()
         }
         if path != files[0]:
-            wanted = _digest_wanted(checked)
+            wanted = _digest_wanted(_flatten(contents[path]))
             is_accepted = accepted in (EVERYTHING, wanted)
             ignored = [key for key in checked if _is_refused(key, checked[key], values, is_accepted=is_accepted)]
         for key, value in checked.items():
@@ -242,8 +242,8 @@ def _flatten(content: dict[str, Any]) -> dict[str, Any]:
 
 def _digest_wanted(values: Mapping[str, Any]) -> str:
     """Return the digest of what a project's file sets and only the user may set."""
-    wanted = {key: repr(value) for key, value in values.items() if BY_KEY[key].by != "anybody"}
-    return digest(json.dumps(wanted, sort_keys=True)) if wanted else ""
+    wanted = {key: value for key, value in values.items() if BY_KEY[key].by != "anybody"}
+    return digest(json.dumps(wanted, sort_keys=True, default=str)) if wanted else ""
 
 
 def _is_refused(key: str, value: Any, values: Mapping[str, Any], *, is_accepted: bool) -> bool:

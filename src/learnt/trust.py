@@ -15,7 +15,7 @@ import sys
 import time
 
 from learnt.errors import NotTrusted, cannot_write
-from learnt.model import Value, is_id, new_id
+from learnt.model import Value, digest, is_id
 from learnt.project import HOOK_LOG, user_data_folder
 from learnt.system.files import replace_file
 
@@ -28,11 +28,12 @@ if TYPE_CHECKING:
 EVERYTHING = "*"  # accepted settings: all of them, also those that come later
 NOTHING = "-"
 ID_FILE = "id"
+PROMPTS = "prompts"
 _RECORDS = "trust"
-_SINCE = "since"
-_MAX_BYTES = 10_000
+_USED_FOR_S = 3_600
+_MAX_BYTES = 1_000_000
 # What people write and share; it is read as text of strangers, and makes no store.
-SHARED = frozenset((".gitignore", "learnings.md", "learnings", "prompts", HOOK_LOG, "fired", "backups"))
+SHARED = frozenset((".gitignore", "learnings.md", "learnings", PROMPTS, HOOK_LOG, "fired", "backups"))
 # Set by the clients in the shells that they give to their agents.
 _AGENT_VARIABLES = (
     "AGENT",
@@ -54,8 +55,12 @@ class Standing(Value):
     trusted: bool
     id: str = ""
     """The id of the store; empty if it has none yet."""
-    settings: str = ""
-    """The digest of the settings that the user has accepted, or EVERYTHING."""
+    settings: str = NOTHING
+    """The digest of the settings that the user has accepted, EVERYTHING or NOTHING."""
+    prompts: str = ""
+    """The digest of the prompts that the user has accepted, or EVERYTHING; empty without prompts."""
+    is_older: bool = False
+    """Whether an earlier version of this user's learnt made the store, so that it gets an id now."""
     reason: str = ""
     """Why it is not trusted."""
 
@@ -65,50 +70,68 @@ def is_agent(environ: dict[str, str]) -> bool:
     return any(environ.get(name) for name in _AGENT_VARIABLES)
 
 
-def examine(here: Project, environ: dict[str, str], trusted_folders: Sequence[str] = ()) -> Standing:
+def examine(here: Project, environ: dict[str, str]) -> Standing:
     """Return how far a project is trusted; reads two small files, so that a hook can afford it."""
-    reason = _find_stranger(here.folder)
-    if reason:
-        return Standing(trusted=False, reason=reason)
-    if any(_is_below(here.root, folder) for folder in trusted_folders):
-        return Standing(trusted=True, id=_read_id(here.folder), settings=EVERYTHING)
-    id = _read_id(here.folder)
+    try:
+        status = os.lstat(here.folder)
+    except OSError:
+        return Standing(trusted=True)  # there is no store, or opening it says what is wrong
+    if not stat.S_ISDIR(status.st_mode):
+        kind = "a link" if stat.S_ISLNK(status.st_mode) else "not a folder"
+        return Standing(trusted=False, reason=f"{here.folder} is {kind}")
+    id = read_id(here.folder)
     record = _read_record(environ, id) if id else {}
+    if status.st_uid not in (_user_id(status), record.get("owner")):
+        return Standing(trusted=False, reason=f"{here.folder} belongs to another user")
     if record and not _is_copy(here.folder, id, record):
-        return Standing(trusted=True, id=id, settings=str(record.get("settings", "")))
-    if not _holds_store(here.folder):
+        settings, prompts = (str(record.get(name, NOTHING)) for name in ("settings", "prompts"))
+        return Standing(trusted=True, id=id, settings=settings, prompts=prompts)
+    if not _has_store(here.folder):
         return Standing(trusted=True)
-    if not id and _is_older_than_trust(here, environ):
-        return Standing(trusted=True, id=adopt(here, environ))
+    if not id and _was_used_here(here):
+        return Standing(trusted=True, is_older=True)
     what = f"{here.folder} is a copy of {record['folder']}" if record else f"{here.folder} was not made by your learnt"
     return Standing(trusted=False, reason=what)
 
 
-def require(here: Project, standing: Standing) -> None:
+def is_below(path: str, folders: Sequence[str]) -> bool:
+    """Return whether a path is one of these folders, or below one."""
+    return any(
+        path == folder or path.startswith(os.path.join(folder, ""))
+        for folder in (os.path.realpath(os.path.expanduser(folder)) for folder in folders)
+    )
+
+
+def require(standing: Standing) -> None:
     """Raise unless a project is trusted."""
     if not standing.trusted:
         raise NotTrusted(
             f"this project is not trusted: {standing.reason}",
-            hint="`learnt trust` shows what it holds and asks; until then nothing of it is used",
+            hint="`learnt trust` shows what it contains and asks; until then nothing of it is used",
         )
 
 
-def adopt(here: Project, environ: dict[str, str], *, settings: str | None = None) -> str:
-    """Trust a store from now on, and return its id.
+def adopt(here: Project, environ: dict[str, str], *, settings: str | None = None, prompts: str | None = None) -> str:
+    """Trust a store from now on, and return its id; its folder must exist.
 
-    `settings`: the digest of the accepted settings, None to leave that as it is.
+    `settings` and `prompts` are the digests of what is accepted; None leaves what was accepted as it is.
     """
-    id = _read_id(here.folder)
+    id = read_id(here.folder)
     record = _read_record(environ, id) if id else {}
     if not id or (record and _is_copy(here.folder, id, record)):
-        id, record = new_id("store", time.time_ns() // 1_000_000), {}
-    accepted = record.get("settings", "") if settings is None else settings
-    content = {"folder": here.folder, "settings": accepted, "at": time.time_ns() // 1_000_000}
+        id, record = f"store_{os.urandom(16).hex()}", {}
+    content = {
+        "folder": here.folder,
+        "owner": os.lstat(here.folder).st_uid,
+        "settings": record.get("settings", NOTHING) if settings is None else settings,
+        "prompts": record.get("prompts", NOTHING) if prompts is None else prompts,
+        "at": time.time_ns() // 1_000_000,
+    }
     path = os.path.join(_records_folder(environ), id)
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         replace_file(path, json.dumps(content).encode(), unfinished=f"{path}.{os.getpid()}", durable=False)
-        if _read_id(here.folder) != id:
+        if read_id(here.folder) != id:
             own = os.path.join(here.folder, ID_FILE)
             replace_file(own, f"{id}\n".encode(), unfinished=f"{own}.{os.getpid()}", durable=False)
     except OSError as error:
@@ -116,70 +139,62 @@ def adopt(here: Project, environ: dict[str, str], *, settings: str | None = None
     return id
 
 
+def digest_prompts(folder: str) -> str:
+    """Return the digest of a store's own prompts; empty if it has none."""
+    prompts = os.path.join(folder, PROMPTS)
+    try:
+        names = sorted(os.listdir(prompts))
+    except OSError:
+        return ""
+    contents = [f"{name}\0{_read_small(os.path.join(prompts, name)).hex()}" for name in names]
+    return digest("\n".join(contents)) if names else ""
+
+
 def revoke(here: Project, environ: dict[str, str]) -> bool:
     """Take trust back; return whether there was any."""
-    id = _read_id(here.folder)
+    id = read_id(here.folder)
     try:
-        os.unlink(os.path.join(_records_folder(environ), id or "-"))
+        os.unlink(os.path.join(_records_folder(environ), id or NOTHING))
     except FileNotFoundError:
         return False
     return True
 
 
-def _find_stranger(folder: str) -> str:
-    """Return why the folder of a store cannot be the user's own, from its kind and its owner alone."""
-    try:
-        status = os.lstat(folder)
-    except OSError:
-        return ""  # there is none, or opening it says why
-    if stat.S_ISLNK(status.st_mode):
-        return f"{folder} is a link"
-    if not stat.S_ISDIR(status.st_mode):
-        return f"{folder} is not a folder"
-    if sys.platform != "win32" and status.st_uid != os.geteuid():
-        return f"{folder} belongs to another user"
-    return ""
-
-
-def _is_below(path: str, folder: str) -> bool:
-    folder = os.path.realpath(os.path.expanduser(folder))
-    return path == folder or path.startswith(os.path.join(folder, ""))
+def _user_id(status: os.stat_result) -> int:
+    return status.st_uid if sys.platform == "win32" else os.geteuid()
 
 
 def _is_copy(folder: str, id: str, record: dict[str, object]) -> bool:
     """Return whether the recorded folder still has this store, so that ours is another one."""
     recorded = str(record.get("folder", ""))
-    return recorded != folder and _read_id(recorded) == id
+    return recorded != folder and read_id(recorded) == id
 
 
-def _holds_store(folder: str) -> bool:
-    """Return whether a folder holds more than what people share."""
+def _has_store(folder: str) -> bool:
+    """Return whether a folder contains more than what people share."""
     try:
         return bool(set(os.listdir(folder)) - SHARED)
     except OSError:
-        return False
+        return True
 
 
-def _is_older_than_trust(here: Project, environ: dict[str, str]) -> bool:
-    """Return whether an earlier version made a store: it was there before this version first ran, and git has none."""
-    folder = _records_folder(environ)
-    since = os.path.join(folder, _SINCE)
+def _was_used_here(here: Project) -> bool:
+    """Return whether this user's learnt has worked with a store for a while, and git did not bring it.
+
+    The times at which files were last changed cannot be brought along: unpacking sets them all at once.
+    """
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        os.close(os.open(since, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-    except FileExistsError:
-        pass
+        times = [os.lstat(os.path.join(here.folder, name)).st_ctime for name in os.listdir(here.folder)]
     except OSError:
         return False
-    try:
-        changed_at = max(os.lstat(os.path.join(here.folder, name)).st_ctime for name in os.listdir(here.folder))
-        return changed_at <= os.lstat(since).st_ctime and not _is_tracked(here)
-    except (OSError, ValueError):
-        return False
+    return max(times) - min(times) >= _USED_FOR_S and not _is_tracked(here)
 
 
 def _is_tracked(here: Project) -> bool:
-    """Return whether git may have brought the store: its index names the folder's database, spool or mirror."""
+    """Return whether git may have brought the store: its index contains a path in the store that people do not share.
+
+    From version 4 on, the index shortens paths, so only git could tell.
+    """
     index = os.path.join(here.root, ".git", "index")
     try:
         with open(index, "rb") as file:
@@ -188,7 +203,6 @@ def _is_tracked(here: Project) -> bool:
         return False
     except OSError:
         return True
-    # From version 4 on, names are shortened: then only git could tell.
     names = (b".learnt/learnt.db", b".learnt/spool", b".learnt/mirror")
     return content[4:8] not in (b"\0\0\0\2", b"\0\0\0\3") or any(name in content for name in names)
 
@@ -205,7 +219,8 @@ def _read_record(environ: dict[str, str], id: str) -> dict[str, object]:
     return record if isinstance(record, dict) else {}
 
 
-def _read_id(folder: str) -> str:
+def read_id(folder: str) -> str:
+    """Return the id of the store in a folder; empty if it has none."""
     id = _read_small(os.path.join(folder, ID_FILE)).decode("ascii", "replace").strip() if folder else ""
     return id if is_id("store", id) else ""
 

@@ -23,13 +23,15 @@ from learnt.project import (
     user_data_folder,
     user_settings_file,
 )
-from learnt.store import PATIENCE_MS, Place, Store, learnings
+from learnt.store import PATIENCE_MS, Place, Store, learnings, make_folder
 from learnt.store.learnings import Change
+from learnt.store.sqlite import SqliteDatabase
 from learnt.system.files import touch_private
 from learnt.text.clean import fold
 from learnt.text.records import without_secrets
 from learnt.text.redact import redact_line
 from learnt.text.times import DAY_MS
+from learnt.trust import Standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
     from learnt.model import Learning
     from learnt.settings import Settings
     from learnt.store.database import Database
-    from learnt.trust import Standing
 
 _COMPILED_SETTINGS = "settings.json"
 _TIDIED = "tidied"
@@ -86,6 +87,8 @@ class Context:
         self.report: Callable[[str], None] | None = None
         """Called with a message about additional work, such as tidying."""
         self.settings_files: Sequence[str] = ()
+        self.standing = Standing(trusted=True, settings=trust.EVERYTHING, prompts=trust.EVERYTHING)
+        """How far the project is trusted."""
         self.stores: tuple[Store, ...] = tuple(self._open_store(place, mirrored=mirrored) for place in places)
         if not self.store.place.exists():
             _ = self.store.database
@@ -113,6 +116,16 @@ class Context:
     def store(self) -> Store:
         """The project's own store, which receives new data."""
         return self.stores[0]
+
+    @property
+    def prompts_folder(self) -> str:
+        """The folder of the project's own prompts; empty if the user has not accepted them."""
+        folder = self.store.place.folder
+        if self.standing.prompts not in (trust.EVERYTHING, trust.digest_prompts(folder)):
+            path = os.path.join(folder, trust.PROMPTS)
+            self.remarks.append(f"{path} has no effect: `learnt trust` shows the prompts in it and asks")
+            return ""
+        return os.path.join(folder, trust.PROMPTS)
 
     def close(self, *, completed: bool = False) -> None:
         """Close all connections; if the work is `completed`, save the settings in compiled form."""
@@ -195,16 +208,18 @@ def open_project(
     project = _find_project("." if is_address else start, create=create or is_address)
     environ = dict(os.environ)
     standing = examine_trust(project, environ)
-    trust.require(project, standing)
-    compiled = os.path.join(project.folder, _COMPILED_SETTINGS)
-    files, mistake = settings_files(project.root), ""
-    if mirrored:
-        configuration, mistake = load_last_valid(files, environ, compiled=compiled, accepted=standing.settings)
-    else:
-        configuration = load(files, environ, compiled=compiled, accepted=standing.settings)
-    _require_database(project, configuration)
+    trust.require(standing)
+    files = settings_files(project.root)
+    configuration, mistake = load_accepted(project, standing, environ, for_hook=mirrored)
+    if not is_address:
+        _require_database(project, configuration)
+    if not standing.id and (create or standing.is_older):
+        standing = _give_id(project, standing, configuration, environ)
     settings = configuration.settings
-    own_store = own_place(project, settings).replace(address=start if is_address else settings.database, create=create)
+    address = start if is_address else settings.database
+    own_store = own_place(project, settings).replace(address=address, create=create, id=standing.id)
+    if standing.is_older:
+        bind_to_id(own_store)
     others, remarks = _other_places(settings)
     places = [own_store, *(place for place in others if place.folder != own_store.folder)]
     if wait_ms is not None:
@@ -212,12 +227,10 @@ def open_project(
         patience = {True: settings.hook_deadline_ms if mirrored else settings.wait_ms, False: wait_ms}
         places = [place.replace(wait_ms=patience[bool(place.address)], skip_long_spool=mirrored) for place in places]
     context = Context(places, configuration=configuration, clock=clock, mirrored=mirrored, root=project.root)
-    context.remarks = remarks
+    context.remarks = [*_describe_ignored(configuration, files[-1]), *remarks]
     context.mistake = mistake
     context.settings_files = files
-    if not standing.id and (create or (own_store.address and not mirrored)):
-        context.store.make_folder()
-        trust.adopt(project, environ)
+    context.standing = standing
     return context
 
 
@@ -226,8 +239,58 @@ def examine_trust(here: Project, environ: dict[str, str]) -> Standing:
     standing = trust.examine(here, environ)
     if standing.trusted:
         return standing
-    own = load(settings_files(None), environ).settings
-    return trust.examine(here, environ, own.trusted) if own.trusted else standing
+    try:
+        folders = load(settings_files(None), environ).settings.trusted
+    except LearntError:
+        return standing
+    if os.path.islink(here.folder) or not trust.is_below(here.root, folders):
+        return standing
+    id = trust.read_id(here.folder)
+    return Standing(trusted=True, id=id, settings=trust.EVERYTHING, prompts=trust.EVERYTHING, is_older=not id)
+
+
+def load_accepted(
+    here: Project, standing: Standing, environ: dict[str, str], *, for_hook: bool = False
+) -> tuple[Configuration, str]:
+    """Return the settings as far as the user has accepted them; for a hook also the mistake in them."""
+    compiled = os.path.join(here.folder, _COMPILED_SETTINGS)
+    files = settings_files(here.root)
+    accepted = standing.settings
+    try:
+        while True:
+            if for_hook:
+                configuration, mistake = load_last_valid(files, environ, compiled=compiled, accepted=accepted)
+            else:
+                configuration, mistake = load(files, environ, compiled=compiled, accepted=accepted), ""
+            if not configuration.ignored or not trust.is_below(here.root, configuration.settings.trusted):
+                return configuration, mistake
+            accepted = trust.EVERYTHING
+    except LearntError:
+        own = load(files[:1], environ).settings  # raises if the mistake is the user's own
+        if standing.id or standing.is_older or trust.is_below(here.root, own.trusted):
+            raise
+    # What a stranger wrote is not quoted.
+    raise NotTrusted(f"{files[-1]} has a mistake", hint="it came with the project: `learnt trust` shows the mistake")
+
+
+def _give_id(here: Project, standing: Standing, configuration: Configuration, environ: dict[str, str]) -> Standing:
+    """Give a new store, or one of an earlier version, its id; what an earlier version obeyed stays accepted."""
+    make_folder(here.folder)
+    accepted = {}
+    if standing.is_older:
+        accepted = {"settings": configuration.wanted, "prompts": trust.digest_prompts(here.folder)}
+    return standing.replace(id=trust.adopt(here, environ, **accepted), **accepted)
+
+
+def bind_to_id(place: Place) -> None:
+    """Mark the files of an earlier version as those of a store with an id."""
+    place.spool_without_id().rename_to(place.spool())
+    if not place.address and place.exists():
+        database = SqliteDatabase(place.path, wait_ms=place.wait_ms)
+        try:
+            database.stamp(place.stamp)
+        finally:
+            database.close()
 
 
 def _require_database(here: Project, configuration: Configuration) -> None:
@@ -237,6 +300,11 @@ def _require_database(here: Project, configuration: Configuration) -> None:
             f"{os.path.join(here.root, SETTINGS_FILE)} sets `database`, which you have not accepted",
             hint="`learnt trust` shows the address and asks",
         )
+
+
+def _describe_ignored(configuration: Configuration, path: str) -> list[str]:
+    keys = ", ".join(f"`{key}`" for key in configuration.ignored)
+    return [f"{path} sets {keys} without effect: `learnt trust` shows the values and asks"] if keys else []
 
 
 def open_for_hook(start: str, *, clock: Callable[[], int] | None = None) -> Context:
@@ -258,7 +326,8 @@ def load_configuration(start: str) -> Configuration:
     here, environ = find_project(start), dict(os.environ)
     if here is None:
         return load(settings_files(None), environ)
-    return load(settings_files(here.root), environ, accepted=examine_trust(here, environ).settings)
+    standing = examine_trust(here, environ)
+    return load_accepted(here, standing, environ)[0] if standing.trusted else load(settings_files(None), environ)
 
 
 def is_upkeep_due(context: Context) -> bool:
@@ -335,9 +404,9 @@ def source_place(path: str) -> Place:
             hint="correct the setting, or check that project out there",
         )
     standing = examine_trust(source, dict(os.environ))
-    trust.require(source, standing)
+    trust.require(standing)
     settings = load(settings_files(source.root), {}, accepted=standing.settings).settings
-    place = own_place(source, settings).replace(scope=source.name, read_only=True)
+    place = own_place(source, settings).replace(scope=source.name, read_only=True, id=standing.id)
     if not place.exists():
         raise WrongRequest(
             f"`sources` lists {path}, which has no readable store",

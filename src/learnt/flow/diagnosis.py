@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Self
 
-from learnt import __version__
+from learnt import __version__, trust
 from learnt.config import Configuration
 from learnt.errors import LearntError
 from learnt.flow import agent_categories, background, disk
-from learnt.flow.context import own_place, source_place, user_place
+from learnt.flow.context import examine_trust, own_place, source_place, user_place
 from learnt.learnings_file.read import parse
 from learnt.model import Task, Value
 from learnt.project import HOOK_LOG, Project
@@ -75,8 +75,10 @@ class StoreCheck:
 
     @classmethod
     def of_project(cls, here: Project, settings: Settings, clock: Clock) -> Self:
-        """Return a check of a project's own store."""
-        return cls(own_place(here, settings), clock)
+        """Return a check of a project's own store; raise if the project is not trusted."""
+        standing = examine_trust(here, dict(os.environ))
+        trust.require(standing)
+        return cls(own_place(here, settings).replace(id=standing.id), clock)
 
     @classmethod
     def of_user(cls, settings: Settings, clock: Clock) -> Self:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from typing import Any
 
-from learnt import config, project
+from learnt import project
 from learnt.clients import registry
 from learnt.clients.kit import setup
 from learnt.clients.kit.setup import AskClient, ClientState, Disk, Location, Target, Unfit
@@ -316,7 +316,7 @@ def _next_steps(outcome: SetupOutcome, location: Location, start: str) -> Iterat
         yield f"`{program}` is not on PATH: the hooks stay silent until it is; --user writes the absolute path"
     here = project.find_project(start)
     try:
-        loaded = config.load(context.settings_files(here.root if here else None), dict(os.environ)).settings
+        loaded = context.load_configuration(start).settings
         has_store = here is not None and context.own_place(here, loaded).exists()
     except LearntError:
         has_store = True  # `learnt doctor` reports what is wrong with the settings

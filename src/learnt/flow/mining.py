@@ -7,7 +7,6 @@ material is kept for the next run. New learnings are on trial; a person decides 
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -229,7 +228,7 @@ def _ask_for_changes(context: Context, reading: TaskReading, *, regeneration: st
         material=material,
         findings=discoveries,
         nearest=nearest,
-        template=read_template("extract", (os.path.join(context.store.place.folder, "prompts"), TEMPLATES)),
+        template=read_template("extract", (context.prompts_folder, TEMPLATES)),
     )
     request = ModelRequest(purpose="extract", system=system, prompt=prompt, schema=schema)
     answer = ask_model(context, request, task=task.id, regeneration=regeneration, limit_s=limit_s)

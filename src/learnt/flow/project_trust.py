@@ -14,7 +14,7 @@ from typing import Self
 from learnt import __version__, trust
 from learnt.config import Configuration, load
 from learnt.errors import LearntError, NoStore, WrongRequest
-from learnt.flow.context import examine_trust, now_ms, own_place, settings_files
+from learnt.flow.context import bind_to_id, examine_trust, now_ms, own_place, settings_files
 from learnt.model import Value
 from learnt.project import STORE_FOLDER, Project, find_project
 from learnt.settings import BY_KEY
@@ -99,6 +99,13 @@ class ProjectTrust:
         if problems:
             raise WrongRequest(f"the project cannot be trusted: {problems[0]}", hint="remove it, then try again")
         os.makedirs(self._here.folder, mode=0o700, exist_ok=True)
+        configuration = self._load(trust.NOTHING)
+        prompts = trust.digest_prompts(self._here.folder)
+        id = trust.adopt(self._here, self._environ, settings=configuration.wanted, prompts=prompts)
+        bind_to_id(own_place(self._here, configuration.settings).replace(id=id))
+
+    def accept_settings(self) -> None:
+        """Accept the settings in the project's file, which learnt has just written."""
         trust.adopt(self._here, self._environ, settings=self._load(trust.NOTHING).wanted)
 
     def revoke(self) -> bool:
@@ -133,7 +140,7 @@ def _list_settings(without: Configuration, everything: Configuration) -> Iterato
 
 def _list_prompts(folder: str) -> list[str]:
     try:
-        return sorted(os.listdir(os.path.join(folder, "prompts")))
+        return sorted(os.listdir(os.path.join(folder, trust.PROMPTS)))
     except OSError:
         return []
 

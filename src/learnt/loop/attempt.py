@@ -18,7 +18,7 @@ from learnt.debrief.sigils import read_sigils
 from learnt.errors import LearntError, TryAgain, WrongRequest
 from learnt.loop import agents, folders, verify
 from learnt.loop.agents import AgentRun
-from learnt.loop.prompt import OVERRIDES, Earlier, compose, read_spec
+from learnt.loop.prompt import Earlier, compose, read_spec
 from learnt.memory import Memory
 from learnt.model import Claim, Debrief, Failure, Task, Value
 from learnt.settings import Model, Settings
@@ -366,7 +366,7 @@ def build_prompt(
         chain=[_summarize_earlier(memory, earlier) for earlier in _chain(memory, task)],
         answers=[answer for answer in answers if answer.status == "resolved"],
         unmerged=unmerged,
-        overrides=os.path.join(memory.folder, OVERRIDES),
+        overrides=memory.context.prompts_folder,
     )
 
 

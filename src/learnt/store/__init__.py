@@ -11,7 +11,7 @@ import os
 import time
 
 from learnt.errors import LearntError, NewerDatabase, NoStore, WrongRequest, cannot_write
-from learnt.model import Value, new_id
+from learnt.model import Value, digest, new_id
 from learnt.store import happened, learnings
 from learnt.store.database import newest_schema
 from learnt.store.happened import BriefRecord, WarningRecord
@@ -57,6 +57,8 @@ class Place(Value):
     """A PostgreSQL address; empty for SQLite."""
     project: str = ""
     """The key that marks the project's rows in PostgreSQL."""
+    id: str = ""
+    """The id of a project's store, which nobody else knows; empty for other stores. It marks files as ours."""
     scope: str = "project"
     """The scope of the store's learnings: project, user, or another project's name."""
     wait_ms: int = 10_000
@@ -70,8 +72,22 @@ class Place(Value):
         """The SQLite file."""
         return os.path.join(self.folder, DATABASE_FILE)
 
+    @property
+    def stamp(self) -> int:
+        """The number in the header of this store's databases; 0 if the store has no id."""
+        return int(digest(self.id)[:8], 16) >> 1 if self.id else 0
+
     def spool(self) -> Spool:
-        """Return this store's spool. The name of a server's spool depends on the server's address and the project."""
+        """Return this store's spool. Its name depends on the store's id, and on the server and the project, if any.
+
+        So a spool that somebody else put into the folder is not replayed.
+        """
+        parts = [self.id, f"{without_password(self.address)} {self.project}" if self.address else ""]
+        key = " ".join(filter(None, parts))
+        return Spool(self.folder, f"spool.{digest(key)[:8]}" if key else "spool")
+
+    def spool_without_id(self) -> Spool:
+        """Return the spool of this store before it had an id."""
         if not self.address:
             return Spool(self.folder)
         return Spool(self.folder, f"spool.{checksum(f'{without_password(self.address)} {self.project}'.encode()):08x}")
@@ -308,7 +324,9 @@ class Store:
             from learnt.store.postgres import PostgresDatabase
 
             return PostgresDatabase(place.address, project=place.project, wait_ms=place.wait_ms)
-        return SqliteDatabase(place.path, wait_ms=place.wait_ms, read_only=place.read_only, create=create)
+        return SqliteDatabase(
+            place.path, wait_ms=place.wait_ms, read_only=place.read_only, create=create, stamp=place.stamp
+        )
 
     def _migrate(self, database: Database) -> None:
         if self.place.read_only or database.read_only:

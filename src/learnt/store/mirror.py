@@ -119,7 +119,9 @@ class Mirror(Store):
         try:
             if not self._guard.__enter__():
                 raise no_mirror  # it is being rebuilt
-            database = SqliteDatabase(path, wait_ms=self.place.wait_ms, read_only=self.place.read_only)
+            database = SqliteDatabase(
+                path, wait_ms=self.place.wait_ms, read_only=self.place.read_only, stamp=self.place.stamp
+            )
             if database.schema_number() != newest_schema() or not database.counter(_REFRESHED_AT):
                 raise no_mirror
             database.run("pragma synchronous = normal", {})  # after a power cut, the spool still has the records
@@ -215,7 +217,7 @@ class _NewMirror(Mirror):
     """A mirror that is being built."""
 
     def _open(self) -> Database:
-        database = SqliteDatabase(_path(self.place), wait_ms=self.place.wait_ms, create=True)
+        database = SqliteDatabase(_path(self.place), wait_ms=self.place.wait_ms, create=True, stamp=self.place.stamp)
         from learnt.store import migrate  # hooks do not need it
 
         migrate.bring_up_to_date(database, version=self.version, now_ms=self.clock())

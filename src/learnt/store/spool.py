@@ -127,6 +127,13 @@ class Spool:
                 for path in self._files():
                     _rewrite(path, [line for line in _lines(path) if sought not in line])
 
+    def rename_to(self, other: Spool) -> None:
+        """Let another spool have this spool's records; it must not have any of its own."""
+        with Locked(self._replay_lock), Locked(self._append_lock):
+            for path, new_path in zip(self._files(), other._files(), strict=True):
+                if os.path.exists(path) and not os.path.exists(new_path):
+                    os.rename(path, new_path)
+
     def _files(self) -> tuple[str, ...]:
         return (self._taken, self._path, self.refused_path)
 

@@ -15,7 +15,7 @@ import time
 
 import apsw
 
-from learnt.errors import CorruptDatabase, InvalidValue, LearntError, TryAgain, cannot_write
+from learnt.errors import CorruptDatabase, InvalidValue, LearntError, NotTrusted, TryAgain, cannot_write
 from learnt.store.database import Database
 from learnt.system.files import touch_private
 
@@ -40,7 +40,10 @@ class SqliteDatabase(Database):
     begin_statement = "begin immediate"
     then_join = "cross join"
 
-    def __init__(self, path: str, *, wait_ms: int, read_only: bool = False, create: bool = False) -> None:
+    def __init__(
+        self, path: str, *, wait_ms: int, read_only: bool = False, create: bool = False, stamp: int = 0
+    ) -> None:
+        """Open a file. If there is a `stamp`, the file must have it in its header, unless the file is empty."""
         super().__init__(path, PROJECT)
         self._wait_s = wait_ms / 1000
         self._may_write = not read_only
@@ -51,8 +54,26 @@ class SqliteDatabase(Database):
             self.read_only = read_only or self._connection.readonly("main")
             self._connection.set_busy_handler(self._wait)
             self._prepare()
+            if stamp:
+                self._check_stamp(stamp)
         except apsw.Error as error:
             raise self._as_our_error(error) from None
+
+    def stamp(self, number: int) -> None:
+        """Write a stamp into the file's header."""
+        self.run(f"pragma application_id = {number}", {})
+
+    def _check_stamp(self, number: int) -> None:
+        if self.value("pragma application_id") == number:
+            return
+        if not self.read_only and not self.value("select count(*) from sqlite_master"):
+            self.stamp(number)
+            return
+        self.close()
+        raise NotTrusted(
+            f"{self.path} is not the file that learnt wrote: somebody replaced it",
+            hint="`learnt trust` shows what it contains and asks",
+        )
 
     def _prepare(self) -> None:
         if self.read_only:

@@ -11,6 +11,7 @@ from learnt.doors.cli.arguments import Arguments, Parser, add_user, open_memory,
 from learnt.doors.cli.transfer import read_bytes, read_records
 from learnt.doors.output import paint, say, show_json, use_color
 from learnt.errors import LearntError, WrongRequest
+from learnt.flow.project_trust import ProjectTrust
 from learnt.flow.transfer import Transfer
 from learnt.memory import Memory
 from learnt.model import Value
@@ -44,6 +45,8 @@ def init_run(arguments: Arguments) -> None:
         remarks = [*_describe_existing(memory), *_describe_agents(memory)] if here else []
         started = {name: memory.transfer.start_with(records, template=name) for name, records in chosen.items()}
     written = _write_settings(here, arguments.database) if here else None
+    if here and written:
+        ProjectTrust(here).accept_settings()
     if arguments.json:
         templates_used = {"templates": {name: added.as_dict() for name, added in started.items()}} if started else {}
         show_json({"id": place, "database": place, "settings": written, **templates_used})
