@@ -277,7 +277,9 @@ def test_a_client_that_drips_is_not_waited_for_longer(project: Path, monkeypatch
 
 def test_a_turn_that_cannot_be_kept_is_given_up_before_a_client_does(project: Path, learnt_process: Learnt) -> None:
     learnt_process("init")
-    with Locked(str(project / ".learnt" / "spool.lock")):
+    with Memory.open(project) as memory:
+        spool = memory.context.store.spool
+    with Locked(spool._append_lock):
         done = learnt_process(
             "hook", stdin=event_text("Stop", last_assistant_message="<learning>Close the cursor</learning>")
         )

@@ -105,10 +105,10 @@ class Settings(Value):
 # with `learnt trust`; those of kind `user` never do.
 BY = {
     "anybody": "anybody",
-    "lower": "you; a project may only lower it, unless you trust its value",
-    "higher": "you; a project may only raise it, unless you trust its value",
-    "person": "you; a project's value counts once you trust it",
-    "user": "you, in your user-wide file",
+    "lower": "you; a project may only lower it, unless you accept its value",
+    "higher": "you; a project may only raise it, unless you accept its value",
+    "person": "you; a project's value has no effect until you accept it",
+    "user": "you alone, never a project",
 }
 
 _CONSENT = {

@@ -114,7 +114,7 @@ def config_run(arguments: Arguments) -> None:
             say(f"    {origin.setting.meaning}")
         meaning = origin.setting.meaning
         if origin.setting.by != "anybody":
-            say(f"    Set by {BY[origin.setting.by]}: in {own_file} or {origin.setting.variable}.")
+            say(f"    Set by {BY[origin.setting.by]}. Yours: {own_file} or {origin.setting.variable}.")
         if origin.setting.key in configuration.ignored:
             say("    The project's file sets it, without effect: `learnt trust` shows the value and asks.")
 
