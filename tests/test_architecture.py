@@ -30,7 +30,7 @@ LEVELS = (
     ("text",),
     ("system",),
     ("project", "store", "llm", "clients"),
-    ("settings",),
+    ("settings", "trust"),
     ("config", "debrief", "recall", "brief", "learnings_file", "weigh", "strategy"),
     ("mine",),
     ("flow",),

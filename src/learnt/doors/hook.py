@@ -2,6 +2,8 @@
 
 The project is the one around the current folder or, if that has no store, around the event's `cwd`.
 
+In a project that the user has not trusted, the hook says only that, to the person, at the start of a conversation.
+
 The hook fails open: at the deadline and on any error, the exit code is 0, there is no answer, and the client continues.
 The reason goes to `.learnt/hook.log`, which `learnt doctor` shows; the log never quotes what a client sent. Without a
 store, and inside learnt's own model calls, the hook prints nothing. Modules that need the database are imported only if
@@ -37,6 +39,7 @@ _SAVE_DEADLINE_MS = {"stop": 4_000, "end": 2_000}
 _PATIENCE_MS = 400
 _OPENING_MS = 2_000
 _MAX_LIMIT_DIGITS = 9
+_NOT_TRUSTED = "learnt is silent here: `learnt trust` shows what came with this project, and asks"
 _STDIN, _STDOUT = 0, 1
 _CHUNK_BYTES = 1 << 20
 
@@ -94,25 +97,14 @@ def _serve(here: Project, payload: dict[str, Any] | None, deadline: Deadline, be
             answer = events.answer(event, reply.text, denies=reply.denies) if event and reply else ""
             deadline.stop()
     except NotTrusted:
-        _say_untrusted(payload, deadline)
+        event = events.read_event(payload or _parse(_read_stdin(_PATIENCE_MS, deadline)), _read_option("--client"))
+        _write_answer(events.tell_person(_NOT_TRUSTED) if event and event.kind == "session" else "")
         return
     except NoStore:
         return  # a clone has learnings.md but no database, or the mirror does not exist yet
     _write_answer(answer)
     if event is not None and event.client:
         memory.hooks.note_fired(event, answer, began_ns)
-
-
-def _say_untrusted(payload: dict[str, Any] | None, deadline: Deadline) -> None:
-    """Tell the person, not the model, at the start of a conversation that nothing of this project is used."""
-    from learnt.clients.kit import events
-
-    payload = _parse(_read_stdin(_PATIENCE_MS, deadline)) if payload is None else payload
-    event = events.read_event(payload, _read_option("--client"))
-    if event is not None and event.kind == "session":
-        _write_answer(
-            events.tell_person("learnt is silent here: run `learnt trust` to see what came with this project")
-        )
 
 
 def _remaining_ms(limit_ms: int, began_ns: int) -> int:
