@@ -23,6 +23,9 @@ from learnt import Memory
 from learnt.clients import registry
 from learnt.doors.cli import COMMANDS
 from learnt.errors import NotTrusted
+from learnt.flow.turns import record_turn
+from learnt.model import Task
+from learnt.store.mined import DebriefRecord
 from tests.support.doors import Learnt
 from tests.support.hooks import NAMES, event_text
 
@@ -91,10 +94,7 @@ def stranger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return theirs
 
 
-def _turn(memory: Memory) -> object:
-    from learnt.flow.turns import record_turn
-    from learnt.model import Task
-
+def _turn(memory: Memory) -> DebriefRecord:
     task = Task(id="task_evil", title="task_evil", type="session")
     said = f"<learning>{EVIL} was spooled</learning>"
     return record_turn(memory.context, task, said, transcript="", branch="", result=None)
