@@ -255,16 +255,12 @@ def load_accepted(
     """Return the settings as far as the user has accepted them; for a hook also the mistake in them."""
     compiled = os.path.join(here.folder, _COMPILED_SETTINGS)
     files = settings_files(here.root)
-    accepted = standing.settings
+    read = load_last_valid if for_hook else _load_valid
     try:
-        while True:
-            if for_hook:
-                configuration, mistake = load_last_valid(files, environ, compiled=compiled, accepted=accepted)
-            else:
-                configuration, mistake = load(files, environ, compiled=compiled, accepted=accepted), ""
-            if not configuration.ignored or not trust.is_below(here.root, configuration.settings.trusted):
-                return configuration, mistake
-            accepted = trust.EVERYTHING
+        configuration, mistake = read(files, environ, compiled=compiled, accepted=standing.settings)
+        if configuration.ignored and trust.is_below(here.root, configuration.settings.trusted):
+            return read(files, environ, compiled=compiled, accepted=trust.EVERYTHING)
+        return configuration, mistake
     except LearntError:
         own = load(files[:1], environ).settings  # raises if the mistake is the user's own
         if standing.id or standing.is_older or trust.is_below(here.root, own.trusted):
@@ -273,13 +269,24 @@ def load_accepted(
     raise NotTrusted(f"{files[-1]} has a mistake", hint="it came with the project: `learnt trust` shows the mistake")
 
 
+def _load_valid(
+    files: Sequence[str], environ: dict[str, str], *, compiled: str, accepted: str
+) -> tuple[Configuration, str]:
+    return load(files, environ, compiled=compiled, accepted=accepted), ""
+
+
 def _give_id(here: Project, standing: Standing, configuration: Configuration, environ: dict[str, str]) -> Standing:
     """Give a new store, or one of an earlier version, its id; what an earlier version obeyed stays accepted."""
     make_folder(here.folder)
     accepted = {}
     if standing.is_older:
         accepted = {"settings": configuration.wanted, "prompts": trust.digest_prompts(here.folder)}
-    return standing.replace(id=trust.adopt(here, environ, **accepted), **accepted)
+    try:
+        return standing.replace(id=trust.adopt(here, environ, **accepted), **accepted)
+    except LearntError:
+        if standing.settings == trust.EVERYTHING:
+            return standing  # the user's settings vouch for it, so it needs no record
+        raise
 
 
 def bind_to_id(place: Place) -> None:

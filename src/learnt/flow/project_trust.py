@@ -20,10 +20,12 @@ from learnt.project import STORE_FOLDER, Project, find_project
 from learnt.settings import BY_KEY
 from learnt.store import Store, learnings
 from learnt.store.index import Filter
+from learnt.system.files import Deadline
 from learnt.text.redact import without_password
 
 _MAX_TITLES = 10
 _MAX_FILES = 10_000
+_LOOK_MS = 2_000
 
 
 class TrustPreview(Value):
@@ -122,11 +124,12 @@ class ProjectTrust:
             return preview.replace(pending=pending)
         store = Store(place, version=__version__, clock=now_ms)
         try:
-            total = learnings.count(store.database, Filter(status=None))
-            pinned = learnings.pinned_titles(store.database, limit=_MAX_TITLES)
+            with Deadline(_LOOK_MS):  # a stranger's database may contain a view that never ends
+                total = learnings.count(store.database, Filter(status=None))
+                pinned = learnings.pinned_titles(store.database, limit=_MAX_TITLES)
             return preview.replace(pending=pending, learnings=total, pinned=tuple(pinned))
         except LearntError as error:
-            return preview.replace(pending=pending, remarks=(error.message,))
+            return preview.replace(pending=pending, remarks=(f"the store cannot be read: {error.message}",))
         finally:
             store.close()
 
