@@ -27,7 +27,7 @@ from learnt.settings import (
     example_value,
     model_from_text,
 )
-from learnt.system.files import read_regular, replace_file
+from learnt.system.files import read_own, read_regular, remove_file, remove_unfinished, replace_file
 from learnt.text.redact import without_password
 from learnt.text.titles import key_of
 
@@ -100,7 +100,7 @@ def load_last_valid(files: Sequence[str], environ: dict[str, str], *, compiled: 
     except LearntError as error:
         mistake, (own, *others) = error.message, files
     try:
-        copied = json.loads(read_regular(compiled, max_bytes=_MAX_COPY_BYTES))["contents"]
+        copied = json.loads(read_own(compiled, max_bytes=_MAX_COPY_BYTES))["contents"]
         kept = {path: copied[path] for path in others}
         return _combine(files, {own: _read_file(own), **kept}, environ), mistake
     except (LearntError, OSError, ValueError, LookupError, TypeError, AttributeError):
@@ -147,12 +147,12 @@ def write_compiled(files: Sequence[str], compiled: str) -> None:
     except LearntError:
         return  # a file has become invalid meanwhile; the next reader reports it
     try:
+        remove_unfinished(compiled, locked=False, is_former=str.isdecimal)
         if any(_holds_password(content) for content in contents.values()):
-            if os.path.exists(compiled):
-                os.unlink(compiled)  # outdated
+            remove_file(compiled)  # outdated
             return
         content = json.dumps({"stamps": stamps, "contents": contents}).encode()
-        replace_file(compiled, content, unfinished=f"{compiled}.{os.getpid()}", durable=False)
+        replace_file(compiled, content, durable=False)
     except OSError:
         return
 
@@ -160,7 +160,7 @@ def write_compiled(files: Sequence[str], compiled: str) -> None:
 def _read_compiled(compiled: str, files: Sequence[str]) -> dict[str, dict[str, Any]] | None:
     """Return the parsed files from their copy; None if it is missing, outdated or damaged."""
     try:
-        copy = json.loads(read_regular(compiled, max_bytes=_MAX_COPY_BYTES))
+        copy = json.loads(read_own(compiled, max_bytes=_MAX_COPY_BYTES))
         stamps = _stamps(files)
         if copy["stamps"] != stamps:
             return None
