@@ -27,7 +27,7 @@ from learnt.settings import (
     example_value,
     model_from_text,
 )
-from learnt.system.files import read_own, read_regular, remove_file, remove_unfinished, replace_file
+from learnt.system.files import REFUSED, read_own, remove_file, remove_unfinished, replace_file
 from learnt.text.redact import without_password
 from learnt.text.titles import key_of
 
@@ -85,7 +85,7 @@ def load(files: Sequence[str], environ: dict[str, str], *, compiled: str = "") -
     Later `files` override earlier files; the first is the user's own file, and missing files are skipped. `compiled` is
     the path of the copy that `write_compiled` wrote; the copy is read instead of the files if it is up to date.
     """
-    contents = _read_compiled(compiled, files) or {path: _read_file(path) for path in files}
+    contents = _read_compiled(compiled, files) or _read_files(files)
     return _combine(files, contents, environ)
 
 
@@ -102,7 +102,7 @@ def load_last_valid(files: Sequence[str], environ: dict[str, str], *, compiled: 
     try:
         copied = json.loads(read_own(compiled, max_bytes=_MAX_COPY_BYTES))["contents"]
         kept = {path: copied[path] for path in others}
-        return _combine(files, {own: _read_file(own), **kept}, environ), mistake
+        return _combine(files, {**_read_files([own]), **kept}, environ), mistake
     except (LearntError, OSError, ValueError, LookupError, TypeError, AttributeError):
         return _combine(files, {path: {} for path in files}, {}), mistake
 
@@ -143,7 +143,7 @@ def write_compiled(files: Sequence[str], compiled: str) -> None:
     if _read_compiled(compiled, files) is not None:
         return
     try:
-        stamps, contents = _stamps(files), {path: _read_file(path) for path in files}
+        stamps, contents = _stamps(files), _read_files(files)
     except LearntError:
         return  # a file has become invalid meanwhile; the next reader reports it
     try:
@@ -187,15 +187,20 @@ def _stamps(files: Sequence[str]) -> list[list[str | int]]:
     return stamps
 
 
-def _read_file(path: str) -> dict[str, Any]:
+def _read_files(files: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return the parsed files. The first is the user's own, who may link it; the others came with a project."""
+    return {path: _read_file(path, may_be_link=path == files[0]) for path in files}
+
+
+def _read_file(path: str, *, may_be_link: bool) -> dict[str, Any]:
     try:
-        content = read_regular(path, max_bytes=_MAX_FILE_BYTES)
+        content = read_own(os.path.realpath(path) if may_be_link else path, max_bytes=_MAX_FILE_BYTES)
     except FileNotFoundError:
         return {}
-    except ValueError as error:
-        hint = "put a text file with settings in its place, or remove it; docs/configuration.md lists the settings"
-        raise WrongRequest(f"{path} cannot hold settings: {error}", hint=hint) from None
     except OSError as error:
+        if error.errno in REFUSED:
+            hint = "put a text file with settings in its place, or remove it; docs/configuration.md lists the settings"
+            raise WrongRequest(f"{path} cannot hold settings: {error.strerror}", hint=hint) from None
         raise LearntError(f"cannot read {path}: {error.strerror}", hint="check the file's permissions") from None
     import tomllib  # not needed without a settings file
 

@@ -22,12 +22,12 @@ from learnt.learnings_file.read import parse
 from learnt.model import Task, Value
 from learnt.project import HOOK_LOG, Project
 from learnt.settings import Settings
-from learnt.system.files import check_file, exists, read_end
 from learnt.store import Place, Store, activity, fired, has_unfinished_purge, learnings, tasks
 from learnt.store.activity import Entry
 from learnt.store.fired import Fired
 from learnt.store.index import Filter
 from learnt.store.mirror import Mirror
+from learnt.system.files import check_file, exists, read_end
 
 Clock = Callable[[], int]
 _MAX_LOG_BYTES = 1_000_000
@@ -249,7 +249,11 @@ def _examine_permissions(subject: str, place: Place) -> Iterator[Diagnosis]:
     if sys.platform == "win32":
         return
     with os.scandir(folder) as entries:
-        modes = {entry.path: entry.stat(follow_symlinks=False).st_mode for entry in entries if entry.name.startswith(_PRIVATE)}
+        modes = {
+            entry.path: entry.stat(follow_symlinks=False).st_mode
+            for entry in entries
+            if entry.name.startswith(_PRIVATE)
+        }
     exposed = sorted(path for path, mode in modes.items() if stat.S_IMODE(mode) & 0o077)
     if os.stat(folder).st_mode & 0o022:
         # Others may list the folder, because each private file has its own mode, but must not write to it.

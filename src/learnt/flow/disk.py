@@ -1,6 +1,7 @@
 """The learnings files on disk: their paths, their lock, and functions that read or replace one file.
 
-No link is followed, so nothing outside the project is read or written. A file is replaced only if its content is still what the caller read.
+No link is followed, so nothing outside the project is read or written. A file is replaced only if its content is
+still what the caller read.
 """
 
 from __future__ import annotations

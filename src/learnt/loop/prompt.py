@@ -15,10 +15,10 @@ from learnt.errors import LearntError, WrongRequest
 from learnt.mine.ask import TEMPLATE, TEMPLATES
 from learnt.model import Task, Value
 from learnt.store.reviews import Escalation
-from learnt.text.clean import clean, fold
-from learnt.text.fence import fenced, harmless, without_tags
 from learnt.system.files import list_names
 from learnt.system.templates import read_template
+from learnt.text.clean import clean, fold
+from learnt.text.fence import fenced, harmless, without_tags
 
 OVERRIDES = "prompts"
 _TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "prompts")

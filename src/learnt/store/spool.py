@@ -73,7 +73,9 @@ class Spool:
 
     def pending_for_others(self) -> int:
         """Return how many records in this folder belong to other databases."""
-        names = [name for name in files.list_names(self._folder) if name.startswith("spool") and name.endswith(".jsonl")]
+        names = [
+            name for name in files.list_names(self._folder) if name.startswith("spool") and name.endswith(".jsonl")
+        ]
         paths = [os.path.join(self._folder, name) for name in names if not name.endswith(".refused.jsonl")]
         return sum(len(list(_records(path))) for path in paths if path not in self._files())
 

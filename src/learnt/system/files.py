@@ -30,6 +30,8 @@ _ALARM_REPEAT_S = 0.1
 _DO_NOT_WAIT = getattr(os, "O_NONBLOCK", 0)
 _FOLLOW_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _KIND_BITS, _REGULAR, _FOLDER, _LINK = 0o170000, 0o100000, 0o040000, 0o120000  # as in the module `stat`
+REFUSED = (errno.ELOOP, errno.EINVAL, errno.EPERM, errno.EFBIG)
+"""Why a file is not used although it may be readable: a link, not a regular file, another user's, too long."""
 _NOT_REGULAR = "it is not a regular file"
 _IS_LINK = "it is a link, and learnt follows none"
 _FOREIGN = "it belongs to another user"
@@ -67,7 +69,9 @@ def _is_in_store(path: str) -> bool:
 def _refuse_links(folder: str) -> None:
     real = os.path.realpath(folder)
     if real != folder and os.path.normcase(real) != os.path.normcase(folder):
-        raise OSError(errno.ELOOP, f"its folder {folder} is a link or is reached by one, and learnt follows none", folder)
+        raise OSError(
+            errno.ELOOP, f"its folder {folder} is a link or is reached by one, and learnt follows none", folder
+        )
 
 
 def check_file(path: str) -> os.stat_result | None:

@@ -36,7 +36,7 @@ class Replacement(Value):
 def replace_all(replacements: Sequence[Replacement]) -> None:
     """Write all files, or raise and leave all of them unchanged."""
     for replacement in replacements:
-        _refuse_read_only(resolve(replacement.path, replacement.closed))
+        _refuse_read_only(replacement.path, resolve(replacement.path, replacement.closed))
     staged: dict[str, str] = {}
     folders: list[str] = []
     done: list[Replacement] = []
@@ -94,7 +94,7 @@ def content_of(path: str, closed: str = "") -> bytes | None:
     """Return a file's content; None if it does not exist."""
     try:
         return files.read_regular(resolve(path, closed), max_bytes=_MAX_BYTES)
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
         return None
     except ValueError as error:
         raise WrongRequest(f"cannot read {path}: {error}", hint="move it elsewhere") from None
@@ -132,9 +132,9 @@ def remove_folder_if_empty(folder: str) -> None:
         return
 
 
-def _refuse_read_only(path: str) -> None:
+def _refuse_read_only(path: str, place: str) -> None:
     # The mode is checked as well, because `os.access` allows an administrator to write to any file.
-    if os.path.exists(path) and not (os.access(path, os.W_OK) and os.stat(path).st_mode & 0o222):
+    if os.path.exists(place) and not (os.access(place, os.W_OK) and os.stat(place).st_mode & 0o222):
         raise LearntError(f"cannot write {path}", hint=_READ_ONLY)
 
 
