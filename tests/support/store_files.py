@@ -42,7 +42,7 @@ import sys
 for word in sys.argv:
     if "/running/" in word and not word.endswith("prompt.md"):
         with open(word, "a") as file:
-            file.write("# aider chat\\n\\n#### sell\\n\\ndone. <task-done/>\\n")
+            file.write("# aider chat\\n\\n#### sell\\n\\n<task-done/>\\n")
 """
 _DATABASE_ENDINGS = ("", "-wal", "-shm", "-journal")
 
@@ -69,7 +69,7 @@ class World:
         git = ["git", "-c", "user.name=anna", "-c", "user.email=anna@example.org"]
         subprocess.run([*git, "init", "-q"], cwd=self.project, check=True)
         subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "begin"], cwd=self.project, check=True)
-        agent = f"{sys.executable} -c \"print('done. <task-done/>')\" {{prompt_file}}"
+        agent = f"{sys.executable} -c \"print('<task-done/>')\" {{prompt_file}}"
         server = f"database = {json.dumps(self.address)}\nproject = 'shop'\n" if self.address else ""
         (self.project / "learnt.toml").write_text(
             f"{server}learnings.injection_strategy = 'both'\nlearnings.enabled = true\n"
@@ -190,7 +190,7 @@ def _look(world: World) -> None:
     for words in (("list",), ("search", "replica"), ("brief", "cache the schema"), ("tidy",), ("doctor",), ("learn",)):
         world.run(*words)
     environ = {"LEARNT_LEARNINGS_REGENERATE_EVERY": "1"}
-    world.done.append(world.learnt("debrief", stdin="I cached it. <task-done/>", env=environ))
+    world.done.append(world.learnt("debrief", "--task", "task_1", stdin="I cached it.\n<task-done/>\n", env=environ))
     world.run("export")
 
 
