@@ -23,11 +23,11 @@ from learnt.text.redact import without_password
 from tests.support.doors import Learnt
 from tests.support.hooks import event_text
 from tests.support.postgres import PostgresServer
-from tests.support.store_files import World, new_world, observe, take
+from tests.support.store_files import SETUP_CLIENTS, World, new_world, observe, take
 
 CANARY = "canary-in-a-cage"
 NOBODY = 65534
-IN_TIME_S = 30
+IN_TIME_S = 20
 _CLIENT_FILES = {
     "aider.conf.yml": ".aider.conf.yml",
     "config.toml": ".codex/config.toml",
@@ -63,7 +63,10 @@ def _spool(ending: str) -> Names:
 
 
 def _same(*names: str) -> dict[str, Names]:
-    return {name: lambda _world, name=name: [name] for name in names}
+    def always(name: str) -> Names:
+        return lambda _world: [name]
+
+    return {name: always(name) for name in names}
 
 
 def _backup(ending: str) -> Names:
@@ -159,11 +162,6 @@ FOLDER_PLANTS: dict[str, Plant] = {
 }
 
 
-def skip_unless_possible(plant: str) -> None:
-    if plant.startswith("make_foreign") and os.geteuid() != 0:
-        pytest.skip("only root can make files that belong to somebody else")
-
-
 def make_outside(folder: Path) -> Path:
     """Return a folder with files of the names that learnt could look for."""
     folder.mkdir()
@@ -185,19 +183,22 @@ def snapshot(folder: Path) -> dict[str, tuple[int, int, bytes]]:
 @contextmanager
 def in_time(pipes: list[Path]) -> Iterator[None]:
     """Fail if the block takes too long; whoever waits at a pipe is released then."""
-    late = threading.Event()
+    over, late = threading.Event(), threading.Event()
 
-    def release() -> None:
-        late.set()
-        for pipe in pipes:
-            os.close(os.open(pipe, os.O_RDWR | os.O_NONBLOCK))
+    def watch() -> None:
+        while not over.wait(IN_TIME_S if not late.is_set() else 0.1):
+            late.set()
+            for pipe in pipes:
+                if os.path.lexists(pipe):
+                    os.close(os.open(pipe, os.O_RDWR | os.O_NONBLOCK))
 
-    timer = threading.Timer(IN_TIME_S, release)
-    timer.start()
+    watcher = threading.Thread(target=watch)
+    watcher.start()
     try:
         yield
     finally:
-        timer.cancel()
+        over.set()
+        watcher.join()
     assert not late.is_set()
 
 
@@ -262,49 +263,47 @@ def step_for(uses: dict[str, set[str]], row: str, plant: str) -> str:
     return steps[zlib.crc32(f"{row} {plant}".encode()) % len(steps)]
 
 
+class Attacker:
+    """Plants something in the place of a file or folder, and lets a door that uses it work."""
+
+    def __init__(
+        self, uses: dict[str, set[str]], folder: Path, monkeypatch: pytest.MonkeyPatch, postgres: PostgresServer
+    ) -> None:
+        self._uses = uses
+        self._folder = folder
+        self._monkeypatch = monkeypatch
+        self._postgres = postgres
+
+    def attack(self, row: str, names: Names, plant: Plant) -> None:
+        if plant.__name__.startswith("make_foreign") and os.geteuid() != 0:
+            pytest.skip("only root can make files that belong to somebody else")
+        step = step_for(self._uses, row, plant.__name__)
+        address = self._postgres.address() if step.startswith("server ") else ""
+        world = new_world(self._folder / "shop", self._monkeypatch, address)
+        world.clients = ("claude",)
+        outside = make_outside(self._folder / "outside")
+        planted = put(world, names(world), plant, outside)
+
+        check(world, planted, outside, lambda: take(step, world))
+
+
+@pytest.fixture
+def attacker(
+    uses: dict[str, set[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgres: PostgresServer
+) -> Attacker:
+    return Attacker(uses, tmp_path, monkeypatch, postgres)
+
+
 @pytest.mark.parametrize("plant", PLANTS)
 @pytest.mark.parametrize("row", TABLE)
-def test_nothing_planted_as_a_file_is_used(
-    uses: dict[str, set[str]],
-    row: str,
-    plant: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    request: pytest.FixtureRequest,
-) -> None:
-    skip_unless_possible(plant)
-    _attack(step_for(uses, row, plant), TABLE[row], PLANTS[plant], tmp_path, monkeypatch, request)
+def test_nothing_planted_as_a_file_is_used(attacker: Attacker, row: str, plant: str) -> None:
+    attacker.attack(row, TABLE[row], PLANTS[plant])
 
 
 @pytest.mark.parametrize("plant", FOLDER_PLANTS)
 @pytest.mark.parametrize("row", FOLDERS)
-def test_nothing_planted_as_a_folder_is_used(
-    uses: dict[str, set[str]],
-    row: str,
-    plant: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    request: pytest.FixtureRequest,
-) -> None:
-    skip_unless_possible(plant)
-    _attack(step_for(uses, row, plant), FOLDERS[row], FOLDER_PLANTS[plant], tmp_path, monkeypatch, request)
-
-
-def _attack(
-    step: str,
-    names: Names,
-    plant: Plant,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    request: pytest.FixtureRequest,
-) -> None:
-    address = request.getfixturevalue("postgres").address() if step.startswith("server ") else ""
-    world = new_world(tmp_path / "shop", monkeypatch, address)
-    world.clients = ("claude",)
-    outside = make_outside(tmp_path / "outside")
-    planted = put(world, names(world), plant, outside)
-
-    check(world, planted, outside, lambda: take(step, world))
+def test_nothing_planted_as_a_folder_is_used(attacker: Attacker, row: str, plant: str) -> None:
+    attacker.attack(row, FOLDERS[row], FOLDER_PLANTS[plant])
 
 
 @pytest.mark.parametrize("step", ["look", "hooks", "mistakes", "files", "restore", "clients", "agents", "purge"])
@@ -373,12 +372,12 @@ def test_learnings_that_lead_to_the_settings_of_git_leave_them_alone(
     assert (project / ".git" / "config").read_text() == "[core]\n"
 
 
-@pytest.mark.parametrize("client", ["claude-code", "codex", "gemini", "opencode", "aider"])
-@pytest.mark.parametrize("level", ["file", "folder"])
-@pytest.mark.parametrize("verb", ["install", "uninstall"])
+@pytest.mark.parametrize("client", SETUP_CLIENTS)
+@pytest.mark.parametrize("attack", ["install file", "install folder", "uninstall file", "uninstall folder"])
 def test_settings_of_a_client_that_a_project_links_are_left_alone(
-    project: Path, learnt: Learnt, tmp_path: Path, client: str, level: str, verb: str
+    project: Path, learnt: Learnt, tmp_path: Path, client: str, attack: str
 ) -> None:
+    verb, level = attack.split()
     learnt("init")
     outside = tmp_path / "outside"
     outside.mkdir()

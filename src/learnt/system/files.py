@@ -273,12 +273,12 @@ def remove_tree(path: str) -> None:
 
     try:
         check_folder(os.path.dirname(path))
+        if os.lstat(path).st_mode & _KIND_BITS == _FOLDER:  # `rmtree` would wait at a named pipe
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            os.unlink(path)
     except OSError:
         return
-    if os.path.islink(path):
-        os.unlink(path)
-    else:
-        shutil.rmtree(path, ignore_errors=True)
 
 
 def rename(source: str, target: str) -> None:
