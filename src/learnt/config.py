@@ -27,7 +27,7 @@ from learnt.settings import (
     example_value,
     model_from_text,
 )
-from learnt.system.files import read_regular, replace_file
+from learnt.system.files import REFUSED, read_own, remove_file, remove_unfinished, replace_file
 from learnt.text.redact import without_password
 from learnt.text.titles import key_of
 from learnt.trust import EVERYTHING
@@ -92,7 +92,7 @@ def load(
     Later `files` override earlier files; the first is the user's own file, and missing files are skipped. `compiled` is
     the path of the copy that `write_compiled` wrote; the copy is read instead of the files if it is up to date.
     """
-    contents = _read_compiled(compiled, files) or {path: _read_file(path) for path in files}
+    contents = _read_compiled(compiled, files) or _read_files(files)
     return _combine(files, contents, environ, accepted)
 
 
@@ -109,9 +109,9 @@ def load_last_valid(
     except LearntError as error:
         mistake, (own, *others) = error.message, files
     try:
-        copied = json.loads(read_regular(compiled, max_bytes=_MAX_COPY_BYTES))["contents"]
+        copied = json.loads(read_own(compiled, max_bytes=_MAX_COPY_BYTES))["contents"]
         kept = {path: copied[path] for path in others}
-        return _combine(files, {own: _read_file(own), **kept}, environ, accepted), mistake
+        return _combine(files, {**_read_files([own]), **kept}, environ, accepted), mistake
     except (LearntError, OSError, ValueError, LookupError, TypeError, AttributeError):
         return _combine(files, {path: {} for path in files}, {}, accepted), mistake
 
@@ -164,16 +164,16 @@ def write_compiled(files: Sequence[str], compiled: str) -> None:
     if _read_compiled(compiled, files) is not None:
         return
     try:
-        stamps, contents = _stamps(files), {path: _read_file(path) for path in files}
+        stamps, contents = _stamps(files), _read_files(files)
     except LearntError:
         return  # a file has become invalid meanwhile; the next reader reports it
     try:
+        remove_unfinished(compiled, locked=False, is_former=str.isdecimal)
         if any(_holds_password(content) for content in contents.values()):
-            if os.path.exists(compiled):
-                os.unlink(compiled)  # outdated
+            remove_file(compiled)  # outdated
             return
         content = json.dumps({"stamps": stamps, "contents": contents}).encode()
-        replace_file(compiled, content, unfinished=f"{compiled}.{os.getpid()}", durable=False)
+        replace_file(compiled, content, durable=False)
     except OSError:
         return
 
@@ -181,7 +181,7 @@ def write_compiled(files: Sequence[str], compiled: str) -> None:
 def _read_compiled(compiled: str, files: Sequence[str]) -> dict[str, dict[str, Any]] | None:
     """Return the parsed files from their copy; None if it is missing, outdated or damaged."""
     try:
-        copy = json.loads(read_regular(compiled, max_bytes=_MAX_COPY_BYTES))
+        copy = json.loads(read_own(compiled, max_bytes=_MAX_COPY_BYTES))
         stamps = _stamps(files)
         if copy["stamps"] != stamps:
             return None
@@ -208,15 +208,20 @@ def _stamps(files: Sequence[str]) -> list[list[str | int]]:
     return stamps
 
 
-def _read_file(path: str) -> dict[str, Any]:
+def _read_files(files: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return the parsed files. The first is the user's own, who may link it; the others came with a project."""
+    return {path: _read_file(path, may_be_link=path == files[0]) for path in files}
+
+
+def _read_file(path: str, *, may_be_link: bool) -> dict[str, Any]:
     try:
-        content = read_regular(path, max_bytes=_MAX_FILE_BYTES)
+        content = read_own(os.path.realpath(path) if may_be_link else path, max_bytes=_MAX_FILE_BYTES)
     except FileNotFoundError:
         return {}
-    except ValueError as error:
-        hint = "put a text file with settings in its place, or remove it; docs/configuration.md lists the settings"
-        raise WrongRequest(f"{path} cannot hold settings: {error}", hint=hint) from None
     except OSError as error:
+        if error.errno in REFUSED:
+            hint = "put a text file with settings in its place, or remove it; docs/configuration.md lists the settings"
+            raise WrongRequest(f"{path} cannot hold settings: {error.strerror}", hint=hint) from None
         raise LearntError(f"cannot read {path}: {error.strerror}", hint="check the file's permissions") from None
     import tomllib  # not needed without a settings file
 

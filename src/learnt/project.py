@@ -87,7 +87,8 @@ def head_commit(root: str) -> str:
 
 def user_data_folder(environ: dict[str, str]) -> str:
     """Return the user-wide store's folder, following the platform's convention."""
-    return os.path.join(_platform_folder(environ, "XDG_DATA_HOME", ".local/share", "LOCALAPPDATA"), "learnt")
+    folder = _platform_folder(environ, "XDG_DATA_HOME", ".local/share", "LOCALAPPDATA")
+    return os.path.realpath(os.path.join(folder, "learnt"))  # users may link their own folders
 
 
 def user_settings_file(environ: dict[str, str]) -> str:

@@ -17,7 +17,7 @@ import time
 from learnt.errors import NotTrusted, cannot_write
 from learnt.model import Value, digest, is_id
 from learnt.project import HOOK_LOG, user_data_folder
-from learnt.system.files import replace_file
+from learnt.system import files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ ID_FILE = "id"
 PROMPTS = "prompts"
 _RECORDS = "trust"
 _USED_FOR_S = 3_600
+_MAX_INDEX_BYTES = 500_000_000
 _MAX_BYTES = 1_000_000
 # What people write and share; it is read as text of strangers, and makes no store.
 SHARED = frozenset((".gitignore", "learnings.md", "learnings", PROMPTS, HOOK_LOG, "fired", "backups"))
@@ -129,11 +130,11 @@ def adopt(here: Project, environ: dict[str, str], *, settings: str | None = None
     }
     path = os.path.join(_records_folder(environ), id)
     try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        replace_file(path, json.dumps(content).encode(), unfinished=f"{path}.{os.getpid()}", durable=False)
+        files.make_folders(os.path.dirname(path))
+        files.replace_file(path, json.dumps(content).encode(), durable=False)
         if read_id(here.folder) != id:
             own = os.path.join(here.folder, ID_FILE)
-            replace_file(own, f"{id}\n".encode(), unfinished=f"{own}.{os.getpid()}", durable=False)
+            files.replace_file(own, f"{id}\n".encode(), durable=False)
     except OSError as error:
         raise cannot_write(path, error, hint="trust is recorded there: make the folder writable") from None
     return id
@@ -197,11 +198,10 @@ def _is_tracked(here: Project) -> bool:
     """
     index = os.path.join(here.root, ".git", "index")
     try:
-        with open(index, "rb") as file:
-            content = file.read()
+        content = files.read_regular(index, max_bytes=_MAX_INDEX_BYTES)
     except FileNotFoundError:
         return False
-    except OSError:
+    except (OSError, ValueError):
         return True
     names = (b".learnt/learnt.db", b".learnt/spool", b".learnt/mirror")
     return content[4:8] not in (b"\0\0\0\2", b"\0\0\0\3") or any(name in content for name in names)
@@ -226,14 +226,8 @@ def read_id(folder: str) -> str:
 
 
 def _read_small(path: str) -> bytes:
-    """Return the content of a small plain file; empty for anything else."""
+    """Return the content of a small file; empty for anything else."""
     try:
-        file = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        return files.read_own(path, max_bytes=_MAX_BYTES)
     except OSError:
         return b""
-    try:
-        return os.read(file, _MAX_BYTES) if stat.S_ISREG(os.fstat(file).st_mode) else b""
-    except OSError:
-        return b""
-    finally:
-        os.close(file)

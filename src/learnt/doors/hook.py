@@ -176,12 +176,11 @@ def _log(here: Project | None, remark: str, *, once: bool = False) -> None:
         return
     try:
         path = os.path.join(here.folder, HOOK_LOG)
-        if once and os.path.exists(path):
-            with open(path, encoding="utf-8", errors="replace") as file:
-                if remark in file.read():
-                    return
+        remark = files.as_remark(remark)
+        if once and files.exists(path) and remark.encode() in files.read_end(path, max_bytes=2 * _MAX_LOG_BYTES):
+            return
         files.rotate(path, max_bytes=_MAX_LOG_BYTES)
-        files.append_private(path, f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {remark}\n")
+        files.append_remark(path, remark)
     except OSError:
         return
 

@@ -26,7 +26,7 @@ from learnt.project import (
 from learnt.store import PATIENCE_MS, Place, Store, learnings, make_folder
 from learnt.store.learnings import Change
 from learnt.store.sqlite import SqliteDatabase
-from learnt.system.files import touch_private
+from learnt.system.files import check_file, touch_private
 from learnt.text.clean import fold
 from learnt.text.records import without_secrets
 from learnt.text.redact import redact_line
@@ -347,12 +347,14 @@ def is_upkeep_due(context: Context) -> bool:
         return False
     note = os.path.join(place.folder, _TIDIED)
     now = context.clock()
-    is_noted = os.path.exists(note)
-    if is_noted and os.stat(note).st_mtime * 1000 > now - DAY_MS:
+    try:
+        noted = check_file(note)
+        if noted is not None and noted.st_mtime * 1000 > now - DAY_MS:
+            return False
+        touch_private(note, at_s=now / 1000)
+    except OSError:
         return False
-    touch_private(note)
-    os.utime(note, (now / 1000, now / 1000))
-    return is_noted
+    return noted is not None
 
 
 def settings_files(root: str | None) -> list[str]:

@@ -62,7 +62,7 @@ def read_files(context: Context) -> list[FileOnDisk]:
     files = []
     for goal in ("", *disk.goals(context.root)):
         path = disk.path_of(context.root, goal)
-        file = FileOnDisk(goal, path, disk.read(path, context.root))
+        file = FileOnDisk(goal, path, disk.read(path))
         if file.parsed.conflict:
             raise WrongRequest(
                 f"{path} contains merge conflict markers",

@@ -19,7 +19,7 @@ from learnt.project import head_branch
 from learnt.store import learnings, tasks
 from learnt.store.happened import ForgottenRecord
 from learnt.store.index import Filter
-from learnt.system.files import Locked
+from learnt.system.files import Locked, make_folders
 from learnt.text.clean import clean, first_words
 from learnt.text.fence import harmless
 from learnt.text.times import DAY_MS
@@ -211,7 +211,7 @@ class Conversation:
     def _lock_path(self) -> str:
         """Return the path of the conversation's lock file, which other conversations may share."""
         folder = os.path.join(self.context.store.place.folder, _LOCKS_FOLDER)
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        make_folders(folder)
         return os.path.join(folder, f"{int(digest(self.id)[:8], 16) % _NUMBER_OF_LOCKS:02x}.lock")
 
     def _new_task(self) -> Task:

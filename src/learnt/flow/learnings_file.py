@@ -27,6 +27,7 @@ from learnt.learnings_file.write import Delta, Rendering, compare_renderings, di
 from learnt.model import Task, Value, new_id
 from learnt.store import calls, learnings, mined, regenerations
 from learnt.store.regenerations import Regeneration
+from learnt.system.files import remove_file
 from learnt.text.redact import redact
 from learnt.text.times import MONTH_MS
 from learnt.text.tokens import estimate_tokens
@@ -101,7 +102,7 @@ class LearningsFile:
     def read(self, goal: str = "") -> str | None:
         """Return a learnings file's text; None if the file does not exist."""
         background.refuse_without_project(self._context)
-        content = disk.read(disk.path_of(self._root, goal), self._root)
+        content = disk.read(disk.path_of(self._root, goal))
         return None if content is None else content.decode("utf-8")
 
     def state(self) -> background.State:
@@ -164,8 +165,8 @@ class LearningsFile:
                     apply_edits(self._context, files)
                 for file in files:
                     # If the file was saved meanwhile, its new content is read in the next round.
-                    if disk.read(file.path, self._root) == file.content:
-                        os.unlink(file.path)
+                    if disk.read(file.path) == file.content:
+                        remove_file(file.path)
                         deleted.append(file.path)
         return deleted
 
@@ -284,7 +285,7 @@ class LearningsFile:
                 self._count_down(counted)
             counted = 0
             new = [file for file in update.files if file.is_new]
-            if all(disk.replace(file.path, self._root, file.content, file.after) for file in new):
+            if all(disk.replace(file.path, file.content, file.after) for file in new):
                 return update
         raise TryAgain("the learnings files keep changing", hint="save them, then run `learnt update`")
 

@@ -33,9 +33,9 @@ from learnt.store.database import Database
 from learnt.store.learnings import Change
 from learnt.store.mined import Material
 from learnt.store.reviews import Escalation
+from learnt.system.templates import read_template
 from learnt.text.records import read_fields
 from learnt.text.redact import redact
-from learnt.text.templates import read_template
 from learnt.text.times import HOUR_MS
 from learnt.weigh import confidence
 
@@ -228,7 +228,7 @@ def _ask_for_changes(context: Context, reading: TaskReading, *, regeneration: st
         material=material,
         findings=discoveries,
         nearest=nearest,
-        template=read_template("extract", (context.prompts_folder, TEMPLATES)),
+        template=read_template("extract", (TEMPLATES,), own=context.prompts_folder),
     )
     request = ModelRequest(purpose="extract", system=system, prompt=prompt, schema=schema)
     answer = ask_model(context, request, task=task.id, regeneration=regeneration, limit_s=limit_s)

@@ -18,7 +18,7 @@ from learnt.flow.context import bind_to_id, examine_trust, now_ms, own_place, se
 from learnt.model import Value
 from learnt.project import STORE_FOLDER, Project, find_project
 from learnt.settings import BY_KEY
-from learnt.store import Store, learnings
+from learnt.store import Store, learnings, make_folder
 from learnt.store.index import Filter
 from learnt.system.files import Deadline
 from learnt.text.redact import without_password
@@ -100,7 +100,7 @@ class ProjectTrust:
         problems = tuple(_find_foreign_files(self._here.folder))
         if problems:
             raise WrongRequest(f"the project cannot be trusted: {problems[0]}", hint="remove it, then try again")
-        os.makedirs(self._here.folder, mode=0o700, exist_ok=True)
+        make_folder(self._here.folder)
         configuration = self._load(trust.NOTHING)
         prompts = trust.digest_prompts(self._here.folder)
         id = trust.adopt(self._here, self._environ, settings=configuration.wanted, prompts=prompts)

@@ -126,19 +126,18 @@ def _purge_from_files(root: str, id: str, texts: Collection[str]) -> list[str]:
     flaws = []
     for path in disk.paths(root):
         try:
-            _purge_from_file(path, root, id, texts)
+            _purge_from_file(path, id, texts)
         except LearntError as error:
             flaws.append(f"not searched for {id}: {error.message}; {error.hint}")
     return flaws
 
 
-def _purge_from_file(path: str, root: str, id: str, texts: Collection[str]) -> None:
-    if os.path.lexists(disk.unfinished(path)):
-        os.unlink(disk.unfinished(path))  # left by an update that was killed
+def _purge_from_file(path: str, id: str, texts: Collection[str]) -> None:
+    disk.remove_unfinished(path)
     for _ in range(_MAX_TRIES):
-        content = disk.read(path, root)
+        content = disk.read(path)
         text = (content or b"").decode("utf-8")
         remaining = remove_learning(text, id, texts)
-        if content is None or remaining == text or disk.replace(path, root, content, remaining):
+        if content is None or remaining == text or disk.replace(path, content, remaining):
             return
     raise TryAgain(f"{path} keeps changing", hint="save it, then run the same command again")

@@ -119,7 +119,11 @@ class Transfer:
             name = f"{moment}-{new_id('backup', self._context.clock())[-6:]}.db"
             self._store.make_folder()
             path = os.path.join(self._store.place.folder, BACKUPS_FOLDER, name)
-        back_up(self._store.database, path, version=__version__, now_ms=self._context.clock())
+            target = path
+        else:
+            folder, name = os.path.split(os.path.abspath(path))
+            target = os.path.join(os.path.realpath(folder), name)  # a folder that the user chose may be a link
+        back_up(self._store.database, target, version=__version__, now_ms=self._context.clock())
         return path
 
     def restore_backup(self, path: str) -> str:

@@ -17,7 +17,7 @@ from learnt.store.database import newest_schema
 from learnt.store.happened import BriefRecord, WarningRecord
 from learnt.store.spool import UNUSABLE, Spool, SpoolRecord, checksum
 from learnt.store.sqlite import SqliteDatabase
-from learnt.system.files import write_private
+from learnt.system import files
 from learnt.text.redact import without_password
 
 TYPE_CHECKING = False
@@ -95,8 +95,10 @@ class Place(Value):
     def exists(self) -> bool:
         """Return whether the store exists; on a server, it is assumed to exist."""
         try:
-            return bool(self.address) or os.stat(self.path).st_size > 0  # an empty file is an unfinished creation
-        except (FileNotFoundError, NotADirectoryError):
+            status = None if self.address else files.check_file(self.path)
+            # An empty file is an unfinished creation.
+            return bool(self.address) or (status is not None and status.st_size > 0)
+        except NotADirectoryError:
             return False
         except OSError:
             return True  # opening the file will raise an error with the reason
@@ -246,7 +248,7 @@ class Store:
 
     def may_hold_traces(self, id: str) -> bool:
         """Return whether a permanent deletion of this id was interrupted, so that traces of it might remain."""
-        return os.path.exists(os.path.join(self.place.folder, _SCRUB_NOTE + id))
+        return os.path.lexists(os.path.join(self.place.folder, _SCRUB_NOTE + id))
 
     def set_damaged_file_aside(self) -> str:
         """Rename a damaged database file, so that an empty one is created; return the damaged file's new path."""
@@ -255,8 +257,8 @@ class Store:
         aside = f"{self.place.path}.damaged-{timestamp}"
         try:
             for ending in ("", "-wal", "-shm"):
-                if os.path.exists(self.place.path + ending):
-                    os.rename(self.place.path + ending, aside + ending)
+                if files.exists(self.place.path + ending):
+                    files.rename(self.place.path + ending, aside + ending)
         except OSError as error:
             raise cannot_write(aside, error, hint="check the owner of the folder and its files") from None
         self.place = self.place.replace(create=True)
@@ -357,22 +359,26 @@ def _read_brief(record: SpoolRecord) -> BriefRecord | WarningRecord | None:
 def make_folder(folder: str) -> None:
     """Create a store's folder with a .gitignore if it is missing; only its owner can read it."""
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        files.make_folders(folder)
         ignore = os.path.join(folder, ".gitignore")
-        if not os.path.exists(ignore):
-            write_private(ignore, IGNORE)
+        if not files.exists(ignore):
+            files.write_private(ignore, IGNORE)
     except OSError as error:
         raise cannot_write(folder, error, hint="choose a folder that you can write to") from None
 
 
 def has_unfinished_purge(folder: str) -> bool:
     """Return whether a permanent deletion was interrupted in this folder."""
-    return any(name.startswith(_SCRUB_NOTE) for name in os.listdir(folder))
+    return any(name.startswith(_SCRUB_NOTE) for name in files.list_names(folder))
 
 
 def _hint_without_store(folder: str) -> str:
     backups = os.path.join(folder, BACKUPS_FOLDER)
-    if os.path.isdir(backups) and any(name.endswith(".db") for name in os.listdir(backups)):
+    try:
+        names = files.list_names(backups)
+    except OSError:
+        names = []
+    if any(name.endswith(".db") for name in names):
         return f"there are backups in {backups}: `learnt init`, then `learnt backup --restore FILE`"
     return "`learnt init` creates one"
 
@@ -386,12 +392,11 @@ class Scrubbing:
 
     def __enter__(self) -> None:
         self._store.make_folder()
-        write_private(self._note, "")
+        files.write_private(self._note, "")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is None:
             self._store.database.scrub()
-            if os.path.exists(self._note):
-                os.unlink(self._note)
+            files.remove_file(self._note)

@@ -15,7 +15,8 @@ from learnt.store import Store, learnings
 from learnt.store.database import insert_statement, newest_schema
 from learnt.store.purge import forget_missteps
 from learnt.store.spool import SpoolRecord
-from learnt.store.sqlite import SqliteDatabase
+from learnt.store.sqlite import ENDINGS, SqliteDatabase
+from learnt.system import files
 from learnt.system.files import Locked
 from learnt.text.times import DAY_MS, MONTH_MS
 
@@ -34,7 +35,6 @@ _BATCH_ROWS = 1_000
 _RECENT_MS = MONTH_MS
 # The clocks of different machines disagree, so changes from shortly before the last refresh are read again.
 _SKEW_MS = DAY_MS
-_ENDINGS = ("", "-wal", "-shm", "-journal")
 # The rows of these tables are copied unchanged, because the same code has split the words on both sides.
 _LEARNING_TABLES = {"learning": "id", "learning_words": "learning", "learning_trigger": "learning", "word": "word"}
 # Hooks also need recent tasks, including ended ones and later ones with the same title.
@@ -112,7 +112,7 @@ class Mirror(Store):
         no_mirror = NoStore(
             f"there is no mirror of the server at {path} yet", hint="the worker creates it; try again soon"
         )
-        if not os.path.exists(path):
+        if not os.path.lexists(path):
             raise no_mirror
         self._guard = Locked(os.path.join(self.place.folder, _LOCK), wait=False, shared=True)
         database = None
@@ -151,7 +151,7 @@ def refresh(server: Store, *, examine: bool = True) -> None:
 
 def discard(place: Place) -> None:
     """Delete a server's mirror, if there is one, once hooks have closed it."""
-    if os.path.exists(_path(place)):
+    if os.path.lexists(_path(place)):
         with Locked(os.path.join(place.folder, _LOCK)):
             _delete(place)
 
@@ -345,6 +345,5 @@ def _path(place: Place) -> str:
 
 
 def _delete(place: Place) -> None:
-    for ending in _ENDINGS:
-        if os.path.exists(_path(place) + ending):
-            os.unlink(_path(place) + ending)
+    for ending in ENDINGS:
+        files.remove_file(_path(place) + ending)

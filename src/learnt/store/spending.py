@@ -12,11 +12,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from learnt.errors import cannot_write
+from learnt.system import files
 from learnt.system.files import Locked, replace_file
 from learnt.text.times import MONTH_MS
 
 _FILE = "spending.jsonl"
 _LOCK = "spending.lock"
+_MAX_BYTES = 100_000_000
 
 
 class Spending:
@@ -36,7 +38,7 @@ class Spending:
         calls = {id: call for id, call in self._calls.items() if call[0] >= at - MONTH_MS}
         self._calls = {**calls, call_id: (began_at, cost_usd)}
         lines = [json.dumps([id, began_at, cost]) + "\n" for id, (began_at, cost) in self._calls.items()]
-        replace_file(self._path, "".join(lines).encode(), unfinished=f"{self._path}.{os.getpid()}")
+        replace_file(self._path, "".join(lines).encode())
 
 
 @contextmanager
@@ -44,7 +46,7 @@ def user_spending(folder: str) -> Iterator[Spending]:
     """Open the user's spending; other processes wait meanwhile, so that two calls cannot exceed a cap together."""
     path = os.path.join(folder, _FILE)
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        files.make_folders(folder)
         with Locked(os.path.join(folder, _LOCK)):
             yield Spending(path, _read(path))
     except OSError as error:
@@ -54,8 +56,7 @@ def user_spending(folder: str) -> Iterator[Spending]:
 def _read(path: str) -> dict[str, tuple[int, float]]:
     calls: dict[str, tuple[int, float]] = {}
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            lines = file.readlines()
+        lines = files.read_own(path, max_bytes=_MAX_BYTES).decode("utf-8", "replace").splitlines()
     except FileNotFoundError:
         return calls
     for line in lines:

@@ -17,7 +17,7 @@ import apsw
 
 from learnt.errors import CorruptDatabase, InvalidValue, LearntError, NotTrusted, TryAgain, cannot_write
 from learnt.store.database import Database
-from learnt.system.files import touch_private
+from learnt.system import files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +31,9 @@ _PAGE = 4096
 _RETRY_S = (0.0005, 0.005)
 # After so many steps of a statement, a few milliseconds, Python gets to run.
 _STEPS_BETWEEN_ALARMS = 100_000
+ENDINGS = ("", "-wal", "-shm", "-journal")
+"""The endings of the files that make up a database."""
+_PLANTED = "learnt did not make it: look at it, then remove it or put a file of your own in its place"
 
 
 class SqliteDatabase(Database):
@@ -41,14 +44,26 @@ class SqliteDatabase(Database):
     then_join = "cross join"
 
     def __init__(
-        self, path: str, *, wait_ms: int, read_only: bool = False, create: bool = False, stamp: int = 0
+        self,
+        path: str,
+        *,
+        wait_ms: int,
+        read_only: bool = False,
+        create: bool = False,
+        own: bool = True,
+        stamp: int = 0,
     ) -> None:
-        """Open a file. If there is a `stamp`, the file must have it in its header, unless the file is empty."""
+        """Open a file. `own=False` is for a file that the user chose, which may belong to anybody.
+
+        If there is a `stamp`, the file must have it in its header, unless the file is empty.
+        """
         super().__init__(path, PROJECT)
         self._wait_s = wait_ms / 1000
         self._may_write = not read_only
         if create:
             _create_private(path)
+        if own:
+            _refuse_planted(path)
         try:
             self._connection = _connect(path, wait_ms)
             self.read_only = read_only or self._connection.readonly("main")
@@ -193,7 +208,7 @@ class SqliteDatabase(Database):
     def copy_to(self, path: str) -> bool:
         _create_private(path)
         try:
-            target = connect_guarded(path, apsw.SQLITE_OPEN_READWRITE)
+            target = connect_guarded(path, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOFOLLOW)
             with target.backup("main", self._connection, "main") as backup:
                 # All pages at once: a change by another process between two steps would restart the backup.
                 backup.step(-1)
@@ -240,14 +255,15 @@ class SqliteDatabase(Database):
 def _connect(path: str, wait_ms: int) -> apsw.Connection:
     """Open a file for writing if permissions allow it, otherwise for reading."""
     for flags in (apsw.SQLITE_OPEN_READWRITE, apsw.SQLITE_OPEN_READONLY):
-        connection = _try_connect(path, flags, wait_ms)
+        connection = _try_connect(path, flags | apsw.SQLITE_OPEN_NOFOLLOW, wait_ms)
         if connection is not None:
             return connection
     if _size(path + "-wal") == 0:
         # In a read-only folder, SQLite cannot create the log's index. Without a log it needs no index, if the database
         # is opened as immutable.
         address = "file:" + path.replace("%", "%25").replace("?", "%3f").replace("#", "%23") + "?immutable=1"
-        return connect_guarded(address, apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI | apsw.SQLITE_OPEN_NOFOLLOW
+        return connect_guarded(address, flags)
     raise apsw.CantOpenError("the folder is read-only, and the log contains changes that are not in the file yet")
 
 
@@ -277,10 +293,19 @@ def _try_connect(path: str, flags: int, wait_ms: int) -> apsw.Connection | None:
     return connection
 
 
+def _refuse_planted(path: str) -> None:
+    """Raise if the file, or one that SQLite would open with it, is a link, not a regular file, or another user's."""
+    for ending in ENDINGS:
+        try:
+            files.check_file(path + ending)
+        except OSError as error:
+            raise LearntError(f"cannot open {path}{ending}: {error.strerror}", hint=_PLANTED) from None
+
+
 def _create_private(path: str) -> None:
     """Create an empty file that only its owner can read; SQLite creates the log with the same mode."""
     try:
-        touch_private(path)
+        files.touch_private(path)
     except OSError as error:
         raise cannot_write(path, error, hint="choose a folder that you can write to") from None
 

@@ -165,8 +165,7 @@ def write_whole(path: str, pieces: Iterable[str]) -> None:
     content = (piece.encode() for piece in pieces)
     try:
         if is_plain:
-            unfinished = f"{path}.{os.getpid()}.unfinished"
-            replace_shared(path, content, unfinished=unfinished, mode=0o666, durable=False)
+            replace_shared(path, content, mode=0o666, durable=False)
             return
         with open(path, "wb") as file:
             file.writelines(content)

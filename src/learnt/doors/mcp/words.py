@@ -11,8 +11,8 @@ from learnt.brief.render import explain_empty
 from learnt.errors import LearntError
 from learnt.flow.standing import CacheState
 from learnt.model import PARAGRAPHS, Brief, Learning
+from learnt.system.templates import read_template
 from learnt.text.fence import fenced, harmless
-from learnt.text.templates import read_template
 
 _PROMPTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "prompts")
 # Clients cut long results in the middle, so results are shortened to this length here.
