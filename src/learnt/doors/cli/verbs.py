@@ -95,13 +95,18 @@ def undo_run(arguments: Arguments) -> None:
 
 def purge_arguments(parser: Parser) -> None:
     add_id(parser, _OR_BRIEF)
-    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation; necessary without a terminal")
     add_user(parser)
 
 
 def purge_run(arguments: Arguments) -> None:
+    if not arguments.yes and not is_terminal(sys.stdin):
+        raise WrongRequest(
+            "a purge cannot be undone, and nobody can be asked here",
+            hint=f"`learnt purge {arguments.id} --yes` does it",
+        )
     with open_memory(arguments) as memory:
-        if not arguments.yes and is_terminal(sys.stdin) and not confirm(_describe_purge(memory, arguments.id)):
+        if not arguments.yes and not confirm(_describe_purge(memory, arguments.id)):
             note("Nothing was deleted.")
             return
         printed = len(memory.remarks)
