@@ -15,6 +15,7 @@ from learnt.model import Value, new_id
 from learnt.store import happened, learnings
 from learnt.store.database import newest_schema
 from learnt.store.happened import BriefRecord, WarningRecord
+from learnt.store.index import Filter
 from learnt.store.spool import UNUSABLE, Spool, SpoolRecord, checksum
 from learnt.store.sqlite import SqliteDatabase
 from learnt.system.files import write_private
@@ -222,7 +223,17 @@ class Store:
     def check(self) -> list[str]:
         """Return the faults that an integrity check finds in the files and in the history."""
         count = learnings.count_without_event(self.database)
-        return self.database.check() + ([f"{count} learnings lack the event of their last change"] if count else [])
+        lost = [f"{count} learnings lack the event of their last change"] if count else []
+        return [*self.database.check(), *lost, *self._unreadable_rows()]
+
+    def _unreadable_rows(self) -> list[str]:
+        for _ in learnings.each(self.database, Filter(status=None)):
+            pass  # reading them all notes those that cannot be read
+        return [f"{row} cannot be read: {reason}" for row, reason in self.database.unreadable.items()]
+
+    def unreadable(self) -> int:
+        """Return how many rows could not be read so far, and were left out."""
+        return len(self._database.unreadable) if self._database else 0
 
     def scrubbing(self, id: str) -> Scrubbing:
         """Return a context manager for a permanent deletion. On exit, no trace is left in the database files."""
