@@ -138,6 +138,16 @@ def find(database: Database, id: str, *, for_update: bool = False) -> Learning |
         ) from None
 
 
+def unreadable_ids(database: Database, rows: Sequence[Row]) -> set[str]:
+    """Return the ids of the rows that cannot be read."""
+    return {row["id"] for row in rows} - {learning.id for learning in database.readable(_learning, rows, "learning")}
+
+
+def exists(database: Database, id: str) -> bool:
+    """Return whether there is a row for this learning, even if it cannot be read."""
+    return database.has("select id from learning where project = :project and id = :id", id=id)
+
+
 def get(database: Database, id: str, *, for_update: bool = False) -> Learning:
     """Return a learning, or raise NotFound."""
     learning = find(database, id, for_update=for_update)

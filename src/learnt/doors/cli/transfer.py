@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from learnt.doors.cli.arguments import Arguments, Parser, add_user, open_memory, print_result, report_redactions
-from learnt.doors.output import Progress, format_count, note, show_json
+from learnt.doors.output import Progress, format_count, format_json, note, show_json
 from learnt.errors import InvalidValue, TryAgain, WrongRequest, cannot_write
 from learnt.flow.transfer import Transfer
 from learnt.model import STATUSES, Learning
@@ -180,7 +180,7 @@ def _render(learnings: Iterator[Learning], format: str) -> Iterator[str]:
         return
     for learning in learnings:
         record = {name: value for name, value in as_record(learning).items() if name not in PLACE}
-        yield json.dumps(record, ensure_ascii=False) + "\n"
+        yield format_json(record) + "\n"
 
 
 def write_whole(path: str, pieces: Iterable[str]) -> None:

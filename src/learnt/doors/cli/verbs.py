@@ -17,7 +17,7 @@ from learnt.doors.cli.arguments import (
 )
 from learnt.doors.cli.terminal import confirm
 from learnt.doors.output import format_field, is_terminal, note, say, show_json
-from learnt.errors import NotFound, WrongRequest
+from learnt.errors import InvalidValue, NotFound, WrongRequest
 from learnt.memory import Memory
 from learnt.model import Learning, is_id
 from learnt.text.records import as_record
@@ -139,6 +139,8 @@ def _describe_purge(memory: Memory, id: str) -> str:
         return f"Delete everything about the command that {id} warned about: {memory.warnings.command_of(id)}?"
     try:
         return f"Delete {id} permanently: {memory.get(id).title}?"
+    except InvalidValue:
+        return f"Delete {id} permanently, which cannot be read?"
     except NotFound:
         return f"{id} no longer exists. Look for traces of it?"  # an earlier purge may have been interrupted
 
