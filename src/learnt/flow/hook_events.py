@@ -309,13 +309,13 @@ class Conversation:
         given_learnings = self._given_before(stored) if stored else {}
         if not given_learnings:
             return Reply()
-        id, lines = new_id("brief", self.now), list[str]()
+        lines: list[str] = []
         for learning in reversed(given_learnings.values()):  # the latest first
             longer = [*lines, f"- {learning.advise(quoted_line(learning.title))} ({learning.id})"]
-            if length_in_json(_KEEP + fenced("\n".join(longer), id)) > MAX_TEXT_CHARS:
+            if length_in_json(_KEEP + fenced("\n".join(longer), "summary")) > MAX_TEXT_CHARS:
                 break
             lines = longer
-        return Reply(text=_KEEP + fenced("\n".join(lines), id))
+        return Reply(text=_KEEP + fenced("\n".join(lines), "summary"))
 
     def _end_turn(self) -> Reply:
         """Spool the end of a turn. The end of a conversation may also end a turn whose end was not reported."""

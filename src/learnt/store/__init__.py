@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     Applier = Callable[[Database, dict[str, Any]], object]
 
 DATABASE_FILE = "learnt.db"
+DAMAGE_NOTE = "learnt.db.damaged"
 BACKUPS_FOLDER = "backups"
 PATIENCE_MS = 100  # how long a process waits for the database before it spools or skips a write
 _REPLAY_PATIENCE_MS = 1_000  # how long the process waits that has just spooled a record
@@ -252,10 +253,17 @@ class Store:
             for ending in ("", "-wal", "-shm"):
                 if os.path.exists(self.place.path + ending):
                     os.rename(self.place.path + ending, aside + ending)
+            if os.path.lexists(self._damage_note):
+                os.unlink(self._damage_note)
         except OSError as error:
             raise cannot_write(aside, error, hint="check the owner of the folder and its files") from None
         self.place = self.place.replace(create=True)
         return aside
+
+    @property
+    def _damage_note(self) -> str:
+        """The file that says that the database is damaged."""
+        return os.path.join(self.place.folder, DAMAGE_NOTE)
 
     def close(self) -> None:
         """Close the connection."""
@@ -319,7 +327,13 @@ class Store:
             from learnt.store.postgres import PostgresDatabase
 
             return PostgresDatabase(place.address, project=place.project, wait_ms=place.wait_ms)
-        return SqliteDatabase(place.path, wait_ms=place.wait_ms, read_only=place.read_only, create=create)
+        return SqliteDatabase(
+            place.path,
+            wait_ms=place.wait_ms,
+            read_only=place.read_only,
+            create=create,
+            damage_note=self._damage_note if not place.read_only else "",
+        )
 
     def _migrate(self, database: Database) -> None:
         if self.place.read_only or database.read_only:

@@ -9,7 +9,6 @@ A connection goes where the address says and nowhere else, and beyond this machi
 from __future__ import annotations
 
 import ipaddress
-import os
 import re
 import time
 from collections import Counter
@@ -275,14 +274,20 @@ def _read_address(address: str, shown: str) -> dict[str, Any]:
             f"the address {shown} has the parameter `{hiding}`, which hides where it leads",
             hint="write out the host, the port and the database: `postgresql://anna@db.example.org:5432/learnt`",
         )
-    hosts = str(given.get("host") or os.environ.get("PGHOST", "")).split(",")
+    hosts = str(given.get("host") or f"{_default('host')},{_default('hostaddr')}").split(",")
     parameters = {name: value for name, value in given.items() if name not in _SET_BY_US}
     if given.get("host"):
         parameters["hostaddr"] = ""  # otherwise the variable PGHOSTADDR would lead elsewhere
-    mode = str(given.get("sslmode") or os.environ.get("PGSSLMODE", ""))
+    mode = given.get("sslmode") or _default("sslmode")
     if mode in _OPPORTUNISTIC and not all(map(_is_local, hosts)):
         parameters["sslmode"] = "require"
     return parameters
+
+
+def _default(name: str) -> str:
+    """Return what the driver uses for a parameter that the address lacks: from the user's variables, or its own."""
+    options = {option.keyword.decode(): option.val for option in psycopg.pq.Conninfo.get_defaults()}
+    return (options.get(name) or b"").decode("utf-8", "replace")
 
 
 def _is_local(host: str) -> bool:

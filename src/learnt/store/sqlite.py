@@ -3,6 +3,9 @@
 With the write-ahead log and `synchronous=full`, committed changes survive a power failure. Writers wait for each other
 with a jittered retry, because with SQLite's own back-off some writers starve.
 
+A damaged file is not written to: whoever finds the damage leaves a note beside the file, which keeps every later
+process from opening it, until the file is replaced or a backup is restored.
+
 A file may come from elsewhere. So its schema is not trusted, and a deadline (an alarm of the process) also interrupts a
 statement that never ends.
 """
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
 PROJECT = "local"  # an SQLite file contains one project, and a fixed key survives renaming the folder
 _PAGE = 4096
+_RESTORE = "`learnt backup --restore FILE` renames it and restores a backup (see .learnt/backups/)"
 _RETRY_S = (0.0005, 0.005)
 # After so many steps of a statement, a few milliseconds, Python gets to run.
 _STEPS_BETWEEN_ALARMS = 100_000
@@ -40,8 +44,14 @@ class SqliteDatabase(Database):
     begin_statement = "begin immediate"
     then_join = "cross join"
 
-    def __init__(self, path: str, *, wait_ms: int, read_only: bool = False, create: bool = False) -> None:
+    def __init__(
+        self, path: str, *, wait_ms: int, read_only: bool = False, create: bool = False, damage_note: str = ""
+    ) -> None:
+        """`damage_note` is the path of the file that says that the database is damaged; empty if there is none."""
         super().__init__(path, PROJECT)
+        self._damage_note = damage_note
+        if damage_note and _is_unchanged_since(damage_note, path):
+            raise CorruptDatabase(f"{path} is damaged, as {os.path.basename(damage_note)} says", hint=_RESTORE)
         self._wait_s = wait_ms / 1000
         self._may_write = not read_only
         if create:
@@ -61,6 +71,7 @@ class SqliteDatabase(Database):
         else:
             self._enable_log()
         self.run("pragma synchronous = full", {})
+        self.run("pragma cell_size_check = on", {})  # finds more damage before anything is written
         self.run("pragma foreign_keys = on", {})
         self.run("pragma secure_delete = on", {})
 
@@ -187,6 +198,18 @@ class SqliteDatabase(Database):
     def close(self) -> None:
         self._connection.close()
 
+    def _note_damage(self) -> None:
+        """Leave a note for other processes, and keep even the log from being written into the file."""
+        connection = getattr(self, "_connection", None)
+        if connection is not None:
+            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        if self._damage_note:
+            try:
+                touch_private(self._damage_note)
+                os.utime(self._damage_note, follow_symlinks=False)
+            except OSError:
+                return  # in a read-only folder, nobody can write the database either
+
     def _as_our_error(self, error: apsw.Error, path: str = "") -> LearntError:
         """Return the error to raise for an SQLite error."""
         path = path or self.path
@@ -207,10 +230,8 @@ class SqliteDatabase(Database):
                 hint=f"check the permissions: `ls -la {os.path.dirname(self.path)}`",
             )
         if isinstance(error, apsw.NotADBError | apsw.CorruptError):
-            return CorruptDatabase(
-                f"{self.path} is damaged: {error}",
-                hint="`learnt backup --restore FILE` renames it and restores a backup (see .learnt/backups/)",
-            )
+            self._note_damage()
+            return CorruptDatabase(f"{self.path} is damaged: {error}", hint=_RESTORE)
         if isinstance(error, apsw.ConstraintError):
             return InvalidValue(f"the database rejected the value: {error}")
         return LearntError(f"{self.path}: {error}", hint="`learnt doctor` checks the store")
@@ -254,6 +275,14 @@ def _try_connect(path: str, flags: int, wait_ms: int) -> apsw.Connection | None:
             connection.close()
         return None
     return connection
+
+
+def _is_unchanged_since(note: str, path: str) -> bool:
+    """Return whether there is a note that is newer than the last change to a file."""
+    try:
+        return os.lstat(note).st_mtime_ns >= os.stat(path).st_ctime_ns
+    except OSError:
+        return False
 
 
 def _create_private(path: str) -> None:
