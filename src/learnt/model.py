@@ -368,6 +368,13 @@ class Event(Value):
     new: Mapping[str, Any]
     reason: str = ""
     undoes: str = ""
+    role: str = ""
+    """The login role under which a server was changed; `who` is the person whom the client claims."""
+
+    @property
+    def author(self) -> str:
+        """Who made the change, with the login role if there is one."""
+        return f"{self.who} (role {self.role})" if self.role else self.who
 
     def check(self) -> None:
         check_id("event", self.id)

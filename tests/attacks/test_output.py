@@ -16,6 +16,7 @@ from learnt import Memory
 from learnt.brief.render import Content, FailedBefore, Loop, Past, Shown, Unfinished, render
 from learnt.doors.mcp.words import fence_lines, format_learning
 from learnt.doors.output import format_json, printable
+from learnt.errors import InvalidValue
 from learnt.learnings_file import write
 from learnt.model import PARAGRAPHS, Failure, Learning
 from learnt.store import learnings, mirror
@@ -66,7 +67,7 @@ def visible(text: str) -> bool:
 
 def learning_of(texts: list[str]) -> Learning:
     title = " ".join(texts[0].split())[:100].strip() or "-"
-    paragraphs = dict(zip(PARAGRAPHS, texts[1:5], strict=True))
+    paragraphs: dict[str, Any] = dict(zip(PARAGRAPHS, texts[1:5], strict=True))
     return Learning(id="learn_1", title=title, **paragraphs, task=texts[5][:100], category=texts[6][:100])
 
 
@@ -277,7 +278,7 @@ def test_a_row_cannot_put_a_second_line_into_learnings_md(texts: list[str]) -> N
     row = learnings._row(learning_of(["-", *texts[1:]])) | {"title": texts[0], "replaces": "[]"}
     try:
         learning = learnings._learning({"goal": "", **row, "task": "", "category": fold(texts[6])[:100]})
-    except (ValueError, TypeError, learnings.InvalidValue):
+    except (ValueError, TypeError, InvalidValue):
         return
     bullet = write._format_bullet(learning)
     assert visible(bullet)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import struct
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from learnt import Memory
 from learnt.errors import LearntError, WrongRequest
+from tests.support.doors import Learnt
+from tests.support.postgres import PostgresServer
 
 pytest.importorskip("psycopg")
 
@@ -127,3 +132,20 @@ def test_a_variable_does_not_lead_an_address_elsewhere(listener: Listener, monke
         PostgresDatabase(address, project="shop", wait_ms=2000).rows("select 1 as one")
 
     assert listener.received == b""
+
+
+def test_the_history_says_which_role_has_logged_in(postgres: PostgresServer, project: Path, learnt: Learnt) -> None:
+    (project / "learnt.toml").write_text(f'database = "{postgres.address()}"\nproject = "shop"\n')
+    assert learnt("init").code == 0
+    id = json.loads(learnt("add", "Read from the primary", "--json", env={"LEARNT_PERSON": "the boss"}).out)["id"]
+
+    told = learnt("history", id).out
+
+    assert "the boss (role learnt)" in told
+    (event,) = json.loads(learnt("history", id, "--json").out)
+    assert (event["who"], event["role"]) == ("the boss", "learnt")
+
+
+def test_a_file_has_no_login_role(sqlite_memory: Memory) -> None:
+    (event,) = sqlite_memory.history(sqlite_memory.add("Read from the primary").id)
+    assert (event.author, event.role) == ("anna", "")

@@ -473,7 +473,9 @@ def _append_event(
     subject: dict[str, Any] = {"subject": learning.id, "version": learning.version, "old": old, "new": new}
     event = Event(id=new_id("event", change.at), **subject, **change.as_dict())
     as_json = {name: json.dumps(getattr(event, name), ensure_ascii=False) for name in ("old", "new")}
-    database.insert("event", {**event.as_dict(), **as_json})
+    row = {**event.as_dict(), **as_json}
+    del row["role"]  # the server itself writes who has logged in
+    database.insert("event", row)
 
 
 def _row(learning: Learning) -> dict[str, Any]:
@@ -495,7 +497,8 @@ def _derived(learning: Learning) -> dict[str, str]:
 def _learning(row: Row) -> Learning:
     """Return a row's learning; raise if a column is not what it should be, since other programs write rows, too."""
     clean = clean_row(row) | {"id": row["id"]}  # an id that had to be cleaned would be another learning's
-    fields = {field: clean[column] for field, column in zip(_FIELDS, _COLUMNS, strict=True)}
+    # While an old schema is migrated, columns of later ones are missing.
+    fields = {field: clean[column] for field, column in zip(_FIELDS, _COLUMNS, strict=True) if column in clean}
     fields["title"] = " ".join(fields["title"].split())
     for field in ("tags", "replaces"):
         fields[field] = tuple(read_json(row[field]))

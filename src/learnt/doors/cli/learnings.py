@@ -246,7 +246,7 @@ def history_run(arguments: Arguments) -> None:
     for event in history:
         reason = f" ({event.reason})" if event.reason else ""
         undoes = f" {event.undoes}" if event.undoes else ""
-        say(f"{paint(event.id, 'yellow')}  {format_time(event.at)}  {event.who}  {event.what}{undoes}{reason}")
+        say(f"{paint(event.id, 'yellow')}  {format_time(event.at)}  {event.author}  {event.what}{undoes}{reason}")
         for line in _diff(event):
             say(f"    {line}")
 
