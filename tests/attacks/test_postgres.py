@@ -148,4 +148,4 @@ def test_the_history_says_which_role_has_logged_in(postgres: PostgresServer, pro
 
 def test_a_file_has_no_login_role(sqlite_memory: Memory) -> None:
     (event,) = sqlite_memory.history(sqlite_memory.add("Read from the primary").id)
-    assert (event.author, event.role) == ("anna", "")
+    assert (event.who, event.role) == ("anna", "")
