@@ -513,4 +513,7 @@ def _learning(row: Row) -> Learning:
 
 
 def _event(row: Row) -> Event:
-    return Event.from_row(clean_row(row), old=read_json(row["old"]), new=read_json(row["new"]))
+    values = {name: read_json(row[name]) for name in ("old", "new")}
+    if not all(isinstance(value, dict) for value in values.values()):
+        raise InvalidValue("its values are not objects")
+    return Event.from_row(clean_row(row), **values)

@@ -88,4 +88,5 @@ def format_error(error: LearntError) -> str:
     for command_line, tool in _HINTS:
         hint = command_line.sub(tool, hint)
     hint = f"for the user: {hint}" if "`learnt " in hint else _OPTION.sub(r"`\1`", hint)
-    return f"{error.message}\n\nhint: {hint}" if hint else error.message
+    message = quoted(error.message)
+    return f"{message}\n\nhint: {hint}" if hint else message
