@@ -26,7 +26,7 @@ def test_an_import_does_not_believe_origin_pin_confidence_or_counters(database: 
 
     assert done.code == 0
     for said in ("1 constraint", "1 person", "1 pinned", "1.00", "not believed", "--as-is"):
-        assert said in done.err
+        assert said in done.out
     shown = json.loads(learnt("show", "learn_evil", "--json").out)
     assert (shown["origin"], shown["pinned"], shown["confidence"]) == ("import", False, 0.5)
     assert (shown["times_helpful"], shown["recurrences"], shown["version"]) == (0, 0, 1)

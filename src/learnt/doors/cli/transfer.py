@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from learnt.doors.cli.arguments import Arguments, Parser, add_user, open_memory, print_result, report_redactions
-from learnt.doors.output import Progress, format_count, format_json, note, show_json
+from learnt.doors.output import Progress, format_count, format_json, note, say, show_json
 from learnt.errors import InvalidValue, TryAgain, WrongRequest, cannot_write
 from learnt.flow.transfer import Transfer
 from learnt.model import STATUSES, Learning
@@ -58,7 +58,7 @@ def import_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
         if not arguments.json:
             for line in _describe_claims(records, as_is=arguments.as_is):
-                note(line)
+                say(line)
         with Progress("Importing", None) as progress:
             imported = memory.transfer.import_all(records, as_is=arguments.as_is, progress=progress.show)
     report_redactions(memory)
