@@ -657,8 +657,8 @@ class TestExportAndImport:
             monkeypatch.chdir(other)
             stocked.text("init")
             (other / "file").write_text(text)
-            assert tells(stocked.text("import", "file"), "3 added", "0 updated", "0 unchanged")
-            assert tells(stocked.text("import", "file"), "0 added", "0 updated", "3 unchanged")
+            assert tells(stocked.text("import", "file", "--as-is"), "3 added", "0 updated", "0 unchanged")
+            assert tells(stocked.text("import", "file", "--as-is"), "0 added", "0 updated", "3 unchanged")
             assert {format: stocked.text("export", "--format", format) for format in texts} == texts
 
     def test_export_writes_one_object_a_line_or_a_file_and_filters_by_status(
@@ -678,7 +678,8 @@ class TestExportAndImport:
         file = project / "learnings.md"
         text = shop.text("export", "--format", "markdown")
         file.write_text(text.replace("once", "twice").replace("Title", "New"))
-        assert shop.json("import", str(file))["updated"] == 1
+        assert shop.json("import", str(file))["kept"] == 1
+        assert shop.json("import", str(file), "--as-is")["updated"] == 1
         kept = shop.json("show", id)
         assert (kept["title"], kept["action"], kept["tags"]) == ("New", "twice", ["a"])
         assert shop.json("undo", id)["title"] == "Title"
@@ -690,10 +691,10 @@ class TestExportAndImport:
         text = shop.text("export").replace("Title", "From the file")
         monkeypatch.setattr("learnt.flow.context.now_ms", lambda: now_ms() + 3_600_000)
         shop.text("edit", id, "--title", "From the store")
-        done = shop("import", "-", stdin=text)
+        done = shop("import", "-", "--as-is", stdin=text)
         assert done.code == 0
         assert "version was kept: 1" in done.err
-        assert shop.json("import", "-", stdin=text)["kept"] == 1
+        assert shop.json("import", "-", "--as-is", stdin=text)["kept"] == 1
         assert shop.titles() == ["From the store"]
 
     @pytest.mark.parametrize(
@@ -789,7 +790,7 @@ class TestPurgeAndBackup:
             memory.add("Keeps the log full", action="x" * 20_000)
         assert any(SECRET.encode() in content for content in contents(project / ".learnt").values())
 
-        told = shop.text("purge", id)
+        told = shop.text("purge", id, "--yes")
         assert id in told
         assert "contained it: 2" in told
         assert [name for name, content in contents(project).items() if SECRET.encode() in content] == []
@@ -817,7 +818,7 @@ class TestPurgeAndBackup:
         id = shop.add("Title", "--action", SECRET)
         backup = Path(shop.json("backup")["path"])
         backup.rename(backup.with_suffix(".db.unfinished"))
-        shop.text("purge", id)
+        shop.text("purge", id, "--yes")
         assert [name for name, content in contents(project).items() if SECRET.encode() in content] == []
 
     def test_purge_on_either_database_leaves_the_others(self, either: Line) -> None:

@@ -260,7 +260,8 @@ def test_exports_keep_their_form_and_can_be_read_again(
     elsewhere.mkdir()
     other = Outside(elsewhere, shop.home, monkeypatch)
     other.quietly("init")
-    shop.write(f"$ cd elsewhere; learnt import - --json\n{other.quietly('import', '-', '--json', stdin=jsonl).out}")
+    told = other.quietly("import", "-", "--as-is", "--json", stdin=jsonl).out
+    shop.write(f"$ cd elsewhere; learnt import - --as-is --json\n{told}")
     assert other.quietly("export").out == jsonl
     golden.check("transfer.txt", shop.transcript())
 

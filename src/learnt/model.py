@@ -28,8 +28,7 @@ else:
 # A learning's texts besides its title, in the order in which they are shown.
 PARAGRAPHS = ("context", "observation", "implication", "action")
 COUNTERS = ("times_injected", "times_helpful", "times_not_helpful", "recurrences")
-TITLE_LIMIT = 100
-TEXT_LIMIT = 20_000
+TITLE_LIMIT, TEXT_LIMIT = 100, 20_000
 LONG_TEXT_LIMIT = 200_000  # a task may contain a whole specification
 TRIGGER_LIMIT = 500
 LARGEST_NUMBER = 2**53
@@ -368,6 +367,7 @@ class Event(Value):
     new: Mapping[str, Any]
     reason: str = ""
     undoes: str = ""
+    role: str = ""  # that has logged in to the server; `who` is the person whom the client claims
 
     def check(self) -> None:
         check_id("event", self.id)

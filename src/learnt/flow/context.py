@@ -133,6 +133,10 @@ class Context:
         if completed and self.settings_files and not self.mistake and os.path.isdir(folder):
             write_compiled(list(self.settings_files), os.path.join(folder, _COMPILED_SETTINGS))
         for store in self.stores:
+            count = store.unreadable()
+            if count and self.report:
+                many = "1 row that cannot be read was" if count == 1 else f"{count} rows that cannot be read were"
+                self.report(f"{many} left out; `learnt doctor` shows which")
             store.close()
 
     def sound_stores(self) -> tuple[Store, ...]:

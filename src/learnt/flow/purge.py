@@ -40,7 +40,7 @@ class Purge:
         branch can restore the learning.
         """
         own = [store for store in self._context.sound_stores() if not store.place.read_only]
-        holding = [store for store in own if is_id("learn", id) and learnings.find(store.database, id)]
+        holding = [store for store in own if is_id("learn", id) and learnings.exists(store.database, id)]
         holding = holding or [store for store in own if is_id("learn", id) and store.may_hold_traces(id)]
         if not holding:
             self._context.locate(id, writable=True)  # raises with the reason
@@ -104,7 +104,7 @@ class Warnings:
 
 def _delete(database: Database, id: str) -> bool:
     """Delete a learning; return whether it existed."""
-    if learnings.find(database, id) is None:
+    if not learnings.exists(database, id):
         return False
     purge_learning(database, id)
     return True

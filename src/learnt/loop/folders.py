@@ -74,7 +74,7 @@ def commit(folder: Folder, message: str) -> None:
             f"{folder.path} is no longer a worktree", hint="the agent deleted the folder, and its work with it"
         )
     _git(folder.path, "add", "--all")
-    if _git(folder.path, "diff", "--cached", "--quiet", check=False) is None:
+    if _git(folder.path, "diff", "--no-ext-diff", "--no-textconv", "--cached", "--quiet", check=False) is None:
         _git(folder.path, *_identity(folder.path), "commit", "--quiet", "--no-verify", "-m", message)
     if _git(folder.path, "symbolic-ref", "--short", "-q", "HEAD", check=False) == folder.branch:
         return

@@ -17,8 +17,8 @@ from learnt.model import Task, Value
 from learnt.store.reviews import Escalation
 from learnt.system.files import list_names
 from learnt.system.templates import read_template
-from learnt.text.clean import clean, fold
-from learnt.text.fence import fenced, harmless, without_tags
+from learnt.text.clean import clean
+from learnt.text.fence import fenced, quoted_line, without_tags
 
 OVERRIDES = "prompts"
 _TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "prompts")
@@ -142,6 +142,6 @@ def _section(title: str, entries: Sequence[str]) -> str:
 
 
 def _format_earlier(earlier: Earlier) -> str:
-    summary = fold(earlier.summary)[:_MAX_ENTRY_CHARS]
+    summary = quoted_line(earlier.summary)[:_MAX_ENTRY_CHARS]
     branch = f" (branch `{earlier.task.branch}`)" if earlier.task.branch else ""
-    return f"- {harmless(earlier.task.title)}{branch}{f': {harmless(summary)}' if summary else ''}"
+    return f"- {quoted_line(earlier.task.title)}{branch}{f': {summary}' if summary else ''}"

@@ -15,6 +15,7 @@ from learnt.model import Value, digest, new_id
 from learnt.store import happened, learnings
 from learnt.store.database import newest_schema
 from learnt.store.happened import BriefRecord, WarningRecord
+from learnt.store.index import Filter
 from learnt.store.spool import UNUSABLE, Spool, SpoolRecord, checksum
 from learnt.store.sqlite import SqliteDatabase
 from learnt.system import files
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     Applier = Callable[[Database, dict[str, Any]], object]
 
 DATABASE_FILE = "learnt.db"
+DAMAGE_NOTE = "learnt.db.damaged"
 BACKUPS_FOLDER = "backups"
 PATIENCE_MS = 100  # how long a process waits for the database before it spools or skips a write
 _REPLAY_PATIENCE_MS = 1_000  # how long the process waits that has just spooled a record
@@ -240,7 +242,17 @@ class Store:
     def check(self) -> list[str]:
         """Return the faults that an integrity check finds in the files and in the history."""
         count = learnings.count_without_event(self.database)
-        return self.database.check() + ([f"{count} learnings lack the event of their last change"] if count else [])
+        lost = [f"{count} learnings lack the event of their last change"] if count else []
+        return [*self.database.check(), *lost, *self._unreadable_rows()]
+
+    def _unreadable_rows(self) -> list[str]:
+        for _ in learnings.each(self.database, Filter(status=None)):
+            pass  # reading them all notes those that cannot be read
+        return [f"{row} cannot be read: {reason}" for row, reason in self.database.unreadable.items()]
+
+    def unreadable(self) -> int:
+        """Return how many rows could not be read so far, and were left out."""
+        return len(self._database.unreadable) if self._database else 0
 
     def scrubbing(self, id: str) -> Scrubbing:
         """Return a context manager for a permanent deletion. On exit, no trace is left in the database files."""
@@ -259,10 +271,16 @@ class Store:
             for ending in ("", "-wal", "-shm"):
                 if files.exists(self.place.path + ending):
                     files.rename(self.place.path + ending, aside + ending)
+            files.remove_file(self._damage_note)
         except OSError as error:
             raise cannot_write(aside, error, hint="check the owner of the folder and its files") from None
         self.place = self.place.replace(create=True)
         return aside
+
+    @property
+    def _damage_note(self) -> str:
+        """The file that says that the database is damaged."""
+        return os.path.join(self.place.folder, DAMAGE_NOTE)
 
     def close(self) -> None:
         """Close the connection."""
@@ -327,7 +345,12 @@ class Store:
 
             return PostgresDatabase(place.address, project=place.project, wait_ms=place.wait_ms)
         return SqliteDatabase(
-            place.path, wait_ms=place.wait_ms, read_only=place.read_only, create=create, stamp=place.stamp
+            place.path,
+            wait_ms=place.wait_ms,
+            read_only=place.read_only,
+            create=create,
+            damage_note=self._damage_note if not place.read_only else "",
+            stamp=place.stamp,
         )
 
     def _migrate(self, database: Database) -> None:

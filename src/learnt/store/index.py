@@ -132,6 +132,10 @@ class Candidate:
         self.length: int = row["length"]
         self.texts: dict[str, str] = {field: row[f"cut_{field}"] for field in FIELDS}
         """The words of each field, separated by spaces."""
+        if not isinstance(self.confidence, int | float) or not isinstance(self.created_at, int):
+            raise TypeError("its figures are not numbers")
+        if not isinstance(self.length, int) or not all(isinstance(text, str) for text in self.texts.values()):
+            raise TypeError("its words are not text")
 
     def words(self) -> list[str]:
         """Return the words of all fields, with repetitions."""
@@ -209,7 +213,7 @@ def find_by_words(
     rows = database.match_words(weights, columns, (where, parameters), newest)
     if newest is not None and len(rows) < limit:
         rows = database.match_words(weights, columns, (where, parameters), None)
-    return [Candidate(row) for row in rows]
+    return database.readable(Candidate, rows, "learning")
 
 
 def read_candidates(database: Database, ids: Sequence[str]) -> list[Candidate]:
@@ -224,7 +228,7 @@ def read_candidates(database: Database, ids: Sequence[str]) -> list[Candidate]:
         """,
         ids=database.list_value(ids),
     )
-    return [Candidate(row) for row in rows]
+    return database.readable(Candidate, rows, "learning")
 
 
 def find_by_triggers(

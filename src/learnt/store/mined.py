@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from learnt.model import Attempt, Discovery, Failure, Task, Value, digest, text_id
+from learnt.store.database import clean_row, read_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def add_material(database: Database, material: Material) -> None:
 def material_of(database: Database, task: str) -> list[Material]:
     """Return the material from a task, oldest first."""
     sql = "select * from material where project = :project and task = :task order by created_at, attempt"
-    return [Material.from_row(row, commit=row["git_commit"]) for row in database.rows(sql, task=task)]
+    return [Material.from_row(clean_row(row), commit=row["git_commit"]) for row in database.rows(sql, task=task)]
 
 
 def drop_material(database: Database, task: str) -> bool:
@@ -251,7 +252,7 @@ def findings_of(database: Database, task: str, rule: str) -> list[Discovery]:
         task=task,
         rule=rule,
     )
-    return [_read_discovery(row).discovery for row in rows]
+    return [stored.discovery for stored in database.readable(_read_discovery, rows, "discovery")]
 
 
 def found_in_other_tasks(database: Database, rule: str, *, but: str, limit: int = 20) -> list[list[str]]:
@@ -287,7 +288,8 @@ def found_in_other_tasks(database: Database, rule: str, *, but: str, limit: int 
 def evidence_for(database: Database, learning: str) -> list[StoredDiscovery]:
     """Return the discoveries that support a learning, oldest first."""
     sql = "select * from discovery where project = :project and learning = :learning"
-    return [_read_discovery(row) for row in database.rows(f"{sql} order by created_at, id", learning=learning)]
+    rows = database.rows(f"{sql} order by created_at, id", learning=learning)
+    return database.readable(_read_discovery, rows, "discovery")
 
 
 def size_read(database: Database, source: str) -> int:
@@ -322,5 +324,6 @@ def note_read(database: Database, source: str, *, size: int, task: str, at: int)
 
 
 def _read_discovery(row: Row) -> StoredDiscovery:
-    discovery = Discovery.from_row(row, files=tuple(json.loads(row["files"])), commit=row["git_commit"])
+    row = clean_row(row)
+    discovery = Discovery.from_row(row, files=tuple(read_json(row["files"])), commit=row["git_commit"])
     return StoredDiscovery.from_row(row, discovery=discovery)

@@ -231,10 +231,14 @@ class _NewMirror(Mirror):
 
 def _fill(mirror: _NewMirror, source: Database, pending: list[SpoolRecord], *, now: int) -> None:
     target = mirror.database
+    set_aside: set[str] = set()
     with target.transaction():
         for table, key in _LEARNING_TABLES.items():
             for rows in _pages(source, table, key):
-                _insert(target, table, rows)
+                if table == "learning":
+                    set_aside |= learnings.unreadable_ids(source, rows)
+                # A row that the mirror would not accept must not keep the others out of it.
+                _insert(target, table, [row for row in rows if row[key] not in set_aside])
         _insert(target, "corpus", source.rows("select * from corpus where project = :project"))
         for table in _TASK_TABLES:
             _insert(target, table, _rows_of_tasks(source, table, now - _RECENT_MS))

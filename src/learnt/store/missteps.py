@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 
 from learnt.model import Value
+from learnt.store.database import clean_row, read_json
 from learnt.store.happened import ForgottenRecord, WarningRecord, put_brief
 from learnt.text.times import MONTH_MS
 
@@ -81,7 +82,7 @@ class Misstep(Value):
 def find(database: Database, sign: str) -> Misstep | None:
     """Return the misstep with this sign, or None."""
     row = database.row("select * from misstep where project = :project and sign = :sign", sign=sign)
-    return None if row is None else _misstep(row)
+    return None if row is None else next(iter(database.readable(_misstep, [row], "misstep")), None)
 
 
 def find_by_requests(database: Database, requests: Sequence[str]) -> list[Misstep]:
@@ -98,7 +99,7 @@ def find_by_requests(database: Database, requests: Sequence[str]) -> list[Misste
         requests=database.list_value(requests),
         limit=_MAX_BY_REQUESTS,
     )
-    return [_misstep(row) for row in rows]
+    return database.readable(_misstep, rows, "misstep")
 
 
 def unsettled(database: Database, task: str) -> list[Misstep]:
@@ -117,7 +118,7 @@ def unsettled(database: Database, task: str) -> list[Misstep]:
         task=task,
         limit=_MAX_UNSETTLED,
     )
-    return [_misstep(row) for row in rows]
+    return database.readable(_misstep, rows, "misstep")
 
 
 def warned_since(database: Database, task: str, sign: str, since: int) -> bool:
@@ -295,7 +296,7 @@ def apply_forgotten(database: Database, body: Body) -> None:
 
 
 def _misstep(row: Row) -> Misstep:
-    return Misstep.from_row(row, wrong=tuple(json.loads(row["wrong"])))
+    return Misstep.from_row(clean_row(row), wrong=tuple(read_json(row["wrong"])))
 
 
 APPLY: dict[str, Callable[[Database, Body], None]] = {

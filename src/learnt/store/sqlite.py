@@ -3,6 +3,9 @@
 With the write-ahead log and `synchronous=full`, committed changes survive a power failure. Writers wait for each other
 with a jittered retry, because with SQLite's own back-off some writers starve.
 
+A damaged file is not written to: whoever finds the damage leaves a note beside the file, which keeps every later
+process from opening it, until the file is replaced or a backup is restored.
+
 A file may come from elsewhere. So its schema is not trusted, and a deadline (an alarm of the process) also interrupts a
 statement that never ends.
 """
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
 PROJECT = "local"  # an SQLite file contains one project, and a fixed key survives renaming the folder
 _PAGE = 4096
+_RESTORE = "`learnt backup --restore FILE` renames it and restores a backup (see .learnt/backups/)"
 _RETRY_S = (0.0005, 0.005)
 # After so many steps of a statement, a few milliseconds, Python gets to run.
 _STEPS_BETWEEN_ALARMS = 100_000
@@ -52,12 +56,17 @@ class SqliteDatabase(Database):
         create: bool = False,
         own: bool = True,
         stamp: int = 0,
+        damage_note: str = "",
     ) -> None:
         """Open a file. `own=False` is for a file that the user chose, which may belong to anybody.
 
         If there is a `stamp`, the file must have it in its header, unless the file is empty.
+        `damage_note` is the path of the file that says that the database is damaged; empty if there is none.
         """
         super().__init__(path, PROJECT)
+        self._damage_note = damage_note
+        if damage_note and _is_unchanged_since(damage_note, path):
+            raise CorruptDatabase(f"{path} is damaged, as {os.path.basename(damage_note)} says", hint=_RESTORE)
         self._wait_s = wait_ms / 1000
         self._may_write = not read_only
         if create:
@@ -97,6 +106,7 @@ class SqliteDatabase(Database):
         else:
             self._enable_log()
         self.run("pragma synchronous = full", {})
+        self.run("pragma cell_size_check = on", {})  # finds more damage before anything is written
         self.run("pragma foreign_keys = on", {})
         self.run("pragma secure_delete = on", {})
 
@@ -223,6 +233,18 @@ class SqliteDatabase(Database):
     def close(self) -> None:
         self._connection.close()
 
+    def _note_damage(self) -> None:
+        """Leave a note for other processes, and keep even the log from being written into the file."""
+        connection = getattr(self, "_connection", None)
+        if connection is not None:
+            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        if self._damage_note:
+            try:
+                files.touch_private(self._damage_note)
+                os.utime(self._damage_note, follow_symlinks=False)
+            except OSError:
+                return  # in a read-only folder, nobody can write the database either
+
     def _as_our_error(self, error: apsw.Error, path: str = "") -> LearntError:
         """Return the error to raise for an SQLite error."""
         path = path or self.path
@@ -243,10 +265,8 @@ class SqliteDatabase(Database):
                 hint=f"check the permissions: `ls -la {os.path.dirname(self.path)}`",
             )
         if isinstance(error, apsw.NotADBError | apsw.CorruptError):
-            return CorruptDatabase(
-                f"{self.path} is damaged: {error}",
-                hint="`learnt backup --restore FILE` renames it and restores a backup (see .learnt/backups/)",
-            )
+            self._note_damage()
+            return CorruptDatabase(f"{self.path} is damaged: {error}", hint=_RESTORE)
         if isinstance(error, apsw.ConstraintError):
             return InvalidValue(f"the database rejected the value: {error}")
         return LearntError(f"{self.path}: {error}", hint="`learnt doctor` checks the store")
@@ -300,6 +320,14 @@ def _refuse_planted(path: str) -> None:
             files.check_file(path + ending)
         except OSError as error:
             raise LearntError(f"cannot open {path}{ending}: {error.strerror}", hint=_PLANTED) from None
+
+
+def _is_unchanged_since(note: str, path: str) -> bool:
+    """Return whether there is a note that is newer than the last change to a file."""
+    try:
+        return os.lstat(note).st_mtime_ns >= os.stat(path).st_ctime_ns
+    except OSError:
+        return False
 
 
 def _create_private(path: str) -> None:

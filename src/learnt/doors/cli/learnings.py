@@ -246,7 +246,8 @@ def history_run(arguments: Arguments) -> None:
     for event in history:
         reason = f" ({event.reason})" if event.reason else ""
         undoes = f" {event.undoes}" if event.undoes else ""
-        say(f"{paint(event.id, 'yellow')}  {format_time(event.at)}  {event.who}  {event.what}{undoes}{reason}")
+        who = f"{event.who} (role {event.role})" if event.role else event.who
+        say(f"{paint(event.id, 'yellow')}  {format_time(event.at)}  {who}  {event.what}{undoes}{reason}")
         for line in _diff(event):
             say(f"    {line}")
 

@@ -18,7 +18,7 @@ from learnt.doors.cli.review import describe_open
 from learnt.doors.cli.tasks import report_blocked
 from learnt.doors.cli.terminal import Keys, is_at_keyboard
 from learnt.doors.cli.transfer import write_whole
-from learnt.doors.output import format_count, is_terminal, note, now_ms, paint, say, show_json, show_table
+from learnt.doors.output import format_count, is_terminal, note, now_ms, paint, printable, say, show_json, show_table
 from learnt.errors import LearntError, WrongRequest
 from learnt.flow.review import OPINIONS
 from learnt.loop import runs
@@ -336,7 +336,7 @@ def log_run(arguments: Arguments) -> None:
                 show_json({"id": attempt, "path": path, "lines": file.read().splitlines()})
                 return
             while True:
-                sys.stdout.write(file.read())
+                sys.stdout.write(printable(file.read()))
                 sys.stdout.flush()
                 if not arguments.follow or all(claim.attempt != attempt for claim in memory.work.claims()):
                     return
