@@ -443,17 +443,19 @@ def test_unfinished_files_have_random_names_and_are_created_exclusively(
 
 def test_what_killed_processes_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
     names = ["file.0123456789abcdef.new", "file.77", "file.new", "file.mine.new", "file.md", "other.77"]
+    folder = tmp_path / "store"
+    folder.mkdir()
     for name in names:
-        (tmp_path / name).write_text("")
-    old = tmp_path / "file.fedcba9876543210.new"
+        (folder / name).write_text("")
+    old = folder / "file.fedcba9876543210.new"
     old.write_text("")
     os.utime(old, (1, 1))
 
-    files.remove_unfinished(str(tmp_path / "file"), locked=False)
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
+    files.remove_unfinished(str(folder / "file"), locked=False)
+    assert sorted(path.name for path in folder.iterdir()) == sorted(names)
 
-    files.remove_unfinished(str(tmp_path / "file"), locked=True, is_former=str.isdecimal)
-    assert {path.name for path in tmp_path.iterdir()} == {"file.new", "file.mine.new", "file.md", "other.77"}
+    files.remove_unfinished(str(folder / "file"), locked=True, is_former=str.isdecimal)
+    assert {path.name for path in folder.iterdir()} == {"file.new", "file.mine.new", "file.md", "other.77"}
 
 
 def test_a_folder_that_is_exchanged_for_a_link_is_noticed(tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ def _restore(world: World) -> None:
     world.run("backup", "--output", str(world.project / "copy.db"))
     world.run("backup", "--restore", str(world.project / "copy.db"))
     path = world.store / "learnt.db"
-    if path.is_file() and not path.is_symlink() and not world.address:
+    if path.is_file() and not path.is_symlink() and not world.store.is_symlink() and not world.address:
         path.write_bytes(b"x" * 5000)
     world.run("backup", "--restore", str(world.project / "copy.db"))
 
