@@ -49,7 +49,7 @@ class SqliteDatabase(Database):
     ) -> None:
         """`damage_note` is the path of the file that says that the database is damaged; empty if there is none."""
         super().__init__(path, PROJECT)
-        self._damage_note = damage_note
+        self._damage_note = ""
         if damage_note and _is_unchanged_since(damage_note, path):
             raise CorruptDatabase(f"{path} is damaged, as {os.path.basename(damage_note)} says", hint=_RESTORE)
         self._wait_s = wait_ms / 1000
@@ -63,6 +63,7 @@ class SqliteDatabase(Database):
             self._prepare()
         except apsw.Error as error:
             raise self._as_our_error(error) from None
+        self._damage_note = damage_note  # damage that keeps the file from being opened needs no note
 
     def _prepare(self) -> None:
         if self.read_only:
