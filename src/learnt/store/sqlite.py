@@ -64,7 +64,7 @@ class SqliteDatabase(Database):
         `damage_note` is the path of the file that says that the database is damaged; empty if there is none.
         """
         super().__init__(path, PROJECT)
-        self._damage_note = damage_note
+        self._damage_note = ""
         if damage_note and _is_unchanged_since(damage_note, path):
             raise CorruptDatabase(f"{path} is damaged, as {os.path.basename(damage_note)} says", hint=_RESTORE)
         self._wait_s = wait_ms / 1000
@@ -82,6 +82,7 @@ class SqliteDatabase(Database):
                 self._check_stamp(stamp)
         except apsw.Error as error:
             raise self._as_our_error(error) from None
+        self._damage_note = damage_note  # damage that keeps the file from being opened needs no note
 
     def stamp(self, number: int) -> None:
         """Write a stamp into the file's header."""

@@ -100,12 +100,12 @@ def purge_arguments(parser: Parser) -> None:
 
 
 def purge_run(arguments: Arguments) -> None:
-    if not arguments.yes and not is_terminal(sys.stdin):
-        raise WrongRequest(
-            "a purge cannot be undone, and nobody can be asked here",
-            hint=f"`learnt purge {arguments.id} --yes` does it",
-        )
     with open_memory(arguments) as memory:
+        if not arguments.yes and not is_terminal(sys.stdin):
+            raise WrongRequest(
+                "a purge cannot be undone, and nobody can be asked here",
+                hint=f"`learnt purge {arguments.id} --yes` does it",
+            )
         if not arguments.yes and not confirm(_describe_purge(memory, arguments.id)):
             note("Nothing was deleted.")
             return
