@@ -46,6 +46,7 @@ KINDS = ("solution", "gotcha", "best-practice", "constraint")
 POLARITIES = ("do", "avoid")
 AVOID = "Avoid: "
 ORIGINS = ("person", "agent", "model", "import")
+VOUCHERS = ("", "person", "evidence")  # who vouches for a learning; see `weigh.provenance`
 STATUSES = ("proposed", "active", "hidden", "archived", "superseded")
 TASK_STATUSES = ("waiting", "ready", "running", "done", "failed", "escalated", "cancelled")
 RESULTS = ("done", "failed", "incomplete", "interrupted")
@@ -287,6 +288,11 @@ class Learning(Value):
     replaces: tuple[str, ...] = ()
     """The learnings that a proposal supersedes when it is accepted."""
     pinned: bool = False
+    vouched: str = ""
+    """Who vouches for it: a `person`, independent `evidence`, or nobody (empty)."""
+    author: str = ""
+    """Who wrote it: a person, an agent, or the kind of text that it was copied from."""
+    visibility: str = "project"
     version: int = 1
     scope: str = "project"
     """Not stored: "project", "user", or the name of another project."""
@@ -309,7 +315,7 @@ class Learning(Value):
             )
         for field in PARAGRAPHS:
             _check_length(field, getattr(self, field), TEXT_LIMIT)
-        for field in ("domain", "category", "discovery", "commit", "task"):
+        for field in ("domain", "category", "discovery", "commit", "task", "author", "visibility"):
             _check_length(field, getattr(self, field), TITLE_LIMIT)
         _check_words("tag", self.tags, TITLE_LIMIT)
         _check_words("replaced learning", self.replaces, TITLE_LIMIT)
@@ -317,6 +323,7 @@ class Learning(Value):
         check_choice("kind", self.kind, KINDS)
         check_choice("polarity", self.polarity, POLARITIES)
         check_choice("origin", self.origin, ORIGINS)
+        check_choice("voucher", self.vouched, VOUCHERS)
         check_choice("status", self.status, STATUSES)
         if not LEAST_CONFIDENCE <= self.confidence <= 1.0:
             raise InvalidValue(

@@ -14,7 +14,7 @@ from functools import cached_property
 from learnt import __version__
 from learnt.config import Configuration, load, load_last_valid, write_compiled
 from learnt.errors import LearntError, NoStore, NotFound, WrongRequest
-from learnt.model import TEXT_LIMIT, TITLE_LIMIT, is_id
+from learnt.model import TEXT_LIMIT, TITLE_LIMIT, Value, is_id
 from learnt.project import (
     SETTINGS_FILE,
     Project,
@@ -24,6 +24,7 @@ from learnt.project import (
     user_settings_file,
 )
 from learnt.store import PATIENCE_MS, Place, Store, learnings
+from learnt.store.evidence import conversation_of
 from learnt.store.learnings import Change
 from learnt.system.files import touch_private
 from learnt.text.clean import fold
@@ -58,6 +59,18 @@ def check_rows(*, limit: int, offset: int = 0) -> None:
         )
 
 
+class Talk(Value):
+    """The conversation that an agent takes part in, as far as the door knows it; otherwise each task is one."""
+
+    id: str = ""
+    since: int = 0
+    """If it might also be known by another id: when it began, so that only learnings from before are others'."""
+
+    def of(self, context: Context, task: str) -> str:
+        """Return the conversation in which the agent of a task speaks."""
+        return self.id or (conversation_of(context.store.database, task) if task else "")
+
+
 class Context:
     """The open stores, the settings, the clock, the person and the project's folder."""
 
@@ -80,6 +93,10 @@ class Context:
         """Notes for a person, for example about a missing source."""
         self.mistake = ""
         """The fault in the settings, if the last valid ones are used instead."""
+        self.by = "person"
+        """Who speaks: the `person`, or an `agent`. The doors decide."""
+        self.talk = Talk()
+        """The conversation that an agent takes part in."""
         self.redactions = 0
         """How many secrets have been redacted from input and from names."""
         self.report: Callable[[str], None] | None = None
@@ -244,7 +261,8 @@ def is_upkeep_due(context: Context) -> bool:
     note = os.path.join(place.folder, _TIDIED)
     now = context.clock()
     is_noted = os.path.exists(note)
-    if is_noted and os.stat(note).st_mtime * 1000 > now - DAY_MS:
+    # A note from the future was left by a clock that was wrong.
+    if is_noted and now - DAY_MS < os.stat(note).st_mtime * 1000 <= now + DAY_MS:
         return False
     touch_private(note)
     os.utime(note, (now / 1000, now / 1000))
