@@ -188,7 +188,8 @@ class LearningsFile:
         def should_show(bullet: Bullet) -> bool | None:
             if bullet.id in stored:
                 return stored[bullet.id].status == "active" and bool(stored[bullet.id].vouched)
-            return False  # the learning was purged, or it comes from another store and nobody here vouches for it
+            # The learning was purged, or it comes from another store and has not been applied yet.
+            return False if regenerations.was_shown(self._store.database, bullet.id, bullet.text) else None
 
         files = [lines_for_prompt(text, should_show) for text in texts if text.strip()]
         files = _cut_to_limit(files, self._settings.learnings_max_tokens)
@@ -198,14 +199,16 @@ class LearningsFile:
         return f"{EVIDENCE}\n\n{text}" if text else "", tuple(given_ids)
 
     def _own_text(self, goal: str) -> str:
-        """Return a file's text without the lines that somebody else committed, except for the learnings' bullets."""
+        """Return a file's text without the lines that somebody else committed, except for known learnings' bullets."""
         text = self.read(goal) or ""
         if not text.strip():
             return ""
         owners = find_owners(self._root, disk.path_of(self._root, goal), os.environ)
-        lines = text.split("\n")
+        known = learnings.get_all(self._store.database, sorted({*ID_COMMENT.findall(text)}))
         return "\n".join(
-            line for number, line in enumerate(lines) if ID_COMMENT.search(line) or owners.are_own((number,))
+            line
+            for number, line in enumerate(text.split("\n"))
+            if owners.are_own((number,)) or any(id in known for id in ID_COMMENT.findall(line))
         )
 
     def _preview(self, window: int | None, deadline: float) -> Update:

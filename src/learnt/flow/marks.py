@@ -90,6 +90,7 @@ def undo_mark(context: Context, store: Store, undone: tuple[Event, bool]) -> Non
         evidence.remove(store.database, mark.learning, _kind_of(mark), at=mark.at)
     else:
         conversation = evidence.conversation_of(context.store.database, mark.task)
+        conversation = _name_in(context, store.database, conversation)
         evidence.add(store.database, mark.learning, conversation, _kind_of(mark), at=mark.at)
     if store is context.store:
         act(store.database, mark)
@@ -118,11 +119,12 @@ def _reason_against_mark(context: Context, id: str, task: str, talk: Talk) -> st
 def _reason_against_agent(context: Context, store: Store, id: str, task: str, talk: Talk) -> str:
     """Return why an agent's mark does not count in this conversation; empty if it counts."""
     learning, conversation = learnings.get(store.database, id), talk.of(context, task)
+    known_as = _name_in(context, store.database, conversation)
     if conversation in (learning.task, source_of(context, learning)):
         return "was taught in this very conversation"
     if talk.since and learning.created_at >= talk.since and not is_persons(learning):
         return "may have been taught in this very conversation"
-    if evidence.is_marked(store.database, id, conversation):
+    if evidence.is_marked(store.database, id, known_as):
         return "was marked in this conversation already"
     return ""
 
@@ -162,6 +164,14 @@ def _count(context: Context, database: Database, learning: Learning) -> Evidence
     return evidence.count(database, learning, source=source_of(context, learning))
 
 
+def _name_in(context: Context, database: Database, conversation: str) -> str:
+    """Return a conversation's name in a learning's store: two projects may have conversations with the same id."""
+    place = context.store.place
+    if database is context.store.database or conversation == evidence.UNKNOWN_CONVERSATION:
+        return conversation
+    return text_id("task", f"{place.folder} {place.address} {place.project} {conversation}")
+
+
 def _kind_of(mark: Mark) -> str:
     return evidence.HELPFUL if mark.helpful else evidence.NOT_HELPFUL
 
@@ -183,7 +193,7 @@ def _add_mark(context: Context, mark: Mark, *, by: str, talk: Talk) -> bool:
 
 def _apply_mark(context: Context, database: Database, mark: Mark, *, by: str, talk: Talk) -> None:
     """Within a transaction of the learning's store: count a mark, and draw the conclusions from all marks."""
-    conversation = talk.of(context, mark.task)
+    conversation = _name_in(context, database, talk.of(context, mark.task))
     evidence.add(database, mark.learning, conversation, _kind_of(mark), at=mark.at)
 
     def decide(learning: Learning) -> dict[str, Any]:

@@ -127,7 +127,7 @@ class _Merge:
         sections = [bullet.section for bullet in bullets]
         if ON_TRIAL in sections:
             return  # it is there already, or a person cannot put it there
-        if was.section == ON_TRIAL:
+        if was.section == ON_TRIAL and not learning.vouched:
             self._accepted.append(learning.id)
         categories = [category_of(section) for section in sections]
         is_elsewhere = not {category_of(was.section), _category_in_file(learning)} & set(categories)

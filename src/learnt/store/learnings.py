@@ -486,7 +486,8 @@ def _derived(learning: Learning) -> dict[str, str]:
 
 
 def _learning(row: Row) -> Learning:
-    fields = {field: row[column] for field, column in zip(_FIELDS, _COLUMNS, strict=True)}
+    # An older migration reads learnings before later columns exist.
+    fields = {field: row[column] for field, column in zip(_FIELDS, _COLUMNS, strict=True) if column in row}
     fields["tags"] = tuple(json.loads(row["tags"]))
     fields["replaces"] = tuple(json.loads(row["replaces"]))
     fields["triggers"] = Triggers(**{kind: tuple(words) for kind, words in json.loads(row["triggers"]).items()})
