@@ -51,6 +51,9 @@ def learning(number: int, text: str, **fields: object) -> Learning:
     return Learning(**made)  # type: ignore[arg-type]
 
 
+new = learning
+
+
 def rendering(*learnings: Learning, id: str = "r_1", **options: object) -> Rendering:
     given: dict[str, object] = {"today": "2026-02-19", "task_count": 15, "max_tokens": 2000, **options}
     return render(learnings, id=id, **given)  # type: ignore[arg-type]
@@ -358,6 +361,9 @@ def chosen(*learnings: Learning, tasks: Sequence[str] = (), since_ms: int = 1000
 
 
 def test_pinned_proven_and_people_s_learnings_stay_and_others_pass_with_the_window() -> None:
+    def learning(number: int, text: str, **fields: object) -> Learning:
+        return new(number, text, **{"vouched": "person" if fields.get("origin") == "person" else "", **fields})
+
     pinned = learning(1, "a", pinned=True)
     person = learning(2, "b", origin="person")
     proven = learning(3, "c", times_helpful=4)
@@ -369,7 +375,7 @@ def test_pinned_proven_and_people_s_learnings_stay_and_others_pass_with_the_wind
     hidden = learning(9, "i", pinned=True, status="hidden")
     everything = (hidden, imported, again, past, newer, recent, proven, person, pinned)
     assert chosen(*everything, tasks=["task_1"]) == [
-        "learn_1", "learn_3", "learn_2", "learn_8", "learn_5", "learn_4", "learn_7",
+        "learn_2", "learn_1", "learn_3", "learn_8", "learn_5", "learn_4", "learn_7",
     ]  # fmt: skip
 
 
@@ -578,7 +584,8 @@ class Team(RuleBasedStateMachine):
     @rule(text=WORDS, category=st.sampled_from(["", "testing", "code_structure"]), pinned=st.booleans())
     def an_agent_learns(self, text: str, category: str, pinned: bool) -> None:
         if found_in(self.store.values(), text) is None:
-            made = learning(self.number(), text, category=category, pinned=pinned, task="task_1")
+            vouched = "" if len(text) % 2 else "evidence"
+            made = learning(self.number(), text, category=category, pinned=pinned, task="task_1", vouched=vouched)
             self.store[made.id] = made.replace(origin="agent")
 
     @rule(place=PLACE, status=st.sampled_from(["hidden", "archived", "superseded", "proposed"]))

@@ -161,7 +161,7 @@ def test_an_agent_is_briefed_marks_and_debriefs(memory: Memory, project: Path) -
         assert "make mail-up" in briefed
         (task,), (brief,) = set(ids(briefed, "task")), set(ids(briefed, "brief"))
         marked = await call(client, "mark", learning=given.id, task=task, helpful=True)
-        assert marked == f"Marked {given.id} as helpful: confidence 0.75"
+        assert marked == f"Marked {given.id} as helpful: confidence 0.85"
         explained = await call(client, "explain", brief=brief)
         assert f"{given.id}  chosen" in explained
         assert given.title in explained

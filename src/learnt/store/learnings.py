@@ -13,6 +13,7 @@ from learnt.model import PROGRAM, Event, Learning, Triggers, Value, new_id
 from learnt.store import index
 from learnt.store.index import Filter
 from learnt.text.records import as_record, triggers_record
+from learnt.text.times import DAY_MS
 from learnt.text.titles import text_key
 
 TYPE_CHECKING = False
@@ -38,6 +39,7 @@ _UPDATE = f"""
 _MAX_IN_A_FILE = 5_000
 _STAMP = "stamp of learnings"
 _AGED_UNTIL = "learnings aged until"
+_AGED_AT = "learnings aged at"
 
 # The event that records a creation contains the differences from this empty learning.
 _BLANK = Learning(id="learn_0", title="-")
@@ -402,16 +404,20 @@ def unused_since(database: Database, *, before: int, after: str = "", limit: int
 def believe_time(database: Database, now: int, *, at_most: int) -> int:
     """Within a transaction: return the time to age learnings by, at most `at_most` after the last sign of life.
 
-    A sign of life is an earlier call, an event or an attempt; one from the future is ignored.
+    A sign of life is an earlier call, an event or an attempt; one from the future is ignored. Calls within a day return
+    the same time, so that repeating a call ages nothing.
     """
+    last_call, earlier = database.counter(_AGED_AT), database.counter(_AGED_UNTIL)
+    if 0 <= now - last_call < DAY_MS and earlier <= now:
+        return earlier
     sql = "select max(at) as latest from event where project = :project and at <= :now and who <> :program"
     latest = int(database.value(sql, now=now, program=PROGRAM) or 0)
     sql = "select max(started_at) as latest from attempt where project = :project and started_at <= :now"
     latest = max(latest, int(database.value(sql, now=now) or 0))
-    earlier = database.counter(_AGED_UNTIL)
     believed = min(now, max(latest, earlier if earlier <= now else 0) + at_most)
-    row = {"name": _AGED_UNTIL, "value": believed}
-    database.insert("counter", row, otherwise="on conflict (project, name) do update set value = :value")
+    for name, value in ((_AGED_UNTIL, believed), (_AGED_AT, now)):
+        row = {"name": name, "value": value}
+        database.insert("counter", row, otherwise="on conflict (project, name) do update set value = :value")
     return believed
 
 
