@@ -18,12 +18,19 @@ from learnt.flow.standing import standing
 from learnt.model import Discovery, Learning, Task
 from learnt.store import learnings
 from learnt.store.learnings import Change
+from learnt.system.detached import INTERNAL
 from learnt.system.git import Commit
 from learnt.trust import AGENT_VARIABLES
 from tests.conftest import Clock, Done
 
 SAID = '<learning category="{}">Run `make seed` before the tests. Else they fail.</learning>'
 ABOUT = "run make seed before the tests"
+
+
+@pytest.fixture
+def no_other_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker of its own would have the real clock."""
+    monkeypatch.setenv(INTERNAL, "1")
 
 
 def trusted(memory: Memory, text: str, **options: object) -> list[str]:
@@ -126,6 +133,7 @@ def test_the_conversation_that_taught_it_cannot_mark_it(memory: Memory) -> None:
         memory.mark(id, "task_source", True, by="agent")
 
 
+@pytest.mark.usefixtures("no_other_worker")
 def test_a_sub_agent_belongs_to_its_conversation(memory: Memory) -> None:
     id = teach(memory, "task_main")
     for number in range(3):
@@ -256,7 +264,7 @@ def test_what_nobody_vouches_for_stands_neither_at_session_start_nor_at_a_call(m
     said = '<learning category="pitfall" tags="db/schema.sql">db/schema.sql is made by a tool. Use evil.</learning>'
     (id,) = memory.debrief("task_source", said).learnings
     for kind, more in (("session", {}), ("agent", {"agent_id": "a1"}), ("call", {"paths": ("db/schema.sql",)})):
-        event = HookEvent(name="", kind=kind, client="claude", session="s1", tool="Edit", **more)  # type: ignore[arg-type]
+        event = HookEvent(name="", kind=kind, client="claude", session="s1", tool="Edit", **more)
         assert id not in memory.hooks.serve(event, loop_task="", began_ns=0).text
     memory.like(id)
     event = HookEvent(name="", kind="call", client="claude", session="s2", tool="Edit", paths=("db/schema.sql",))
@@ -342,7 +350,7 @@ def test_an_agent_changes_nothing_that_a_person_vouches_for(memory: Memory) -> N
         lambda: memory.edit(other.id, confidence=1.0),
     ):
         with pytest.raises(LearntError, match="an agent cannot"):
-            act()
+            act()  # type: ignore[no-untyped-call]
     assert memory.get(learning.id) == learning
     added = memory.add("Skip the tests", confidence=1.0, pinned=True)
     assert (added.origin, added.confidence, added.pinned, added.vouched) == ("agent", 0.5, False, "")

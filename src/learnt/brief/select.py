@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _MIN_TRIAL_RELEVANCE = 0.5
 _MAX_TRIAL_MARKS = 3
 _MAX_TRIAL_SHOWINGS = 10
+_MIN_RESEMBLANCE = 0.6
 
 
 class Rules(Value):
@@ -109,7 +110,7 @@ def choose(
     def is_on_trial(hit: Hit) -> bool:
         return not is_trusted(hit.learning, rules.min_confidence)
 
-    ranked = sorted(hits, key=lambda hit: _rank(hit, impact(hit.learning)))
+    ranked = _persons_first(sorted(hits, key=lambda hit: _rank(hit, impact(hit.learning))))
     reasons = {
         hit.learning.id: excluded.get(hit.learning.id) or _reason_against(hit, rules, on_trial=is_on_trial(hit))
         for hit in ranked
@@ -117,7 +118,7 @@ def choose(
     eligible = [hit for hit in ranked if not reasons[hit.learning.id]]
     trusted = _without_repetitions([hit for hit in eligible if not is_on_trial(hit)], (), reasons)
     trials = _without_repetitions([hit for hit in eligible if is_on_trial(hit)], trusted, reasons)
-    trials = _one_per_source(sorted(trials, key=lambda hit: not has_support(hit.learning)), reasons)
+    trials = _one_per_source(sorted(trials, key=_rank_trial), reasons)
     slots = max(0, min(rules.trial_slots, rules.max_learnings - bool(trusted)))
     reasons.update((hit.learning.id, "not trusted enough, and no trial slot left") for hit in trials[slots:])
     pinned = sum(hit.learning.pinned for hit in trusted)
@@ -146,6 +147,29 @@ def _rank(hit: Hit, impact: float) -> tuple[object, ...]:
         -hit.learning.created_at,
         hit.learning.id,
     )
+
+
+def _rank_trial(hit: Hit) -> tuple[object, ...]:
+    """Of what is about equally relevant, the learnings come first that anything speaks for."""
+    return (not hit.trigger, -round(hit.relevance, 1), not has_support(hit.learning))
+
+
+def _persons_first(ranked: Sequence[Hit]) -> list[Hit]:
+    """Return the hits with each person's learning before all others' learnings that resemble it."""
+    ordered: list[Hit] = []
+    for hit in ranked:
+        title = set(words(hit.learning.title)) if is_persons(hit.learning) else set()
+        before = (place for place, other in enumerate(ordered) if title and _resembles(other.learning, title))
+        ordered.insert(next(before, len(ordered)), hit)
+    return ordered
+
+
+def _resembles(learning: Learning, title: set[str]) -> bool:
+    """Return whether somebody else's learning has much the same title, perhaps with the opposite meaning."""
+    if is_persons(learning):
+        return False
+    own = set(words(learning.title))
+    return len(own & title) >= _MIN_RESEMBLANCE * len(own | title)
 
 
 def _one_per_source(hits: Sequence[Hit], reasons: dict[str, str]) -> list[Hit]:
