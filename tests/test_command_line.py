@@ -405,7 +405,7 @@ class TestList:
         lines = done.out.splitlines()
         assert len(lines) == 2
         assert lines[0].endswith("0.80  D  [archived]")
-        assert lines[1].endswith("0.70  Avoid: C  [pinned, #ciax, #github]")
+        assert lines[1].endswith("0.80  Avoid: C  [pinned, #ciax, #github]")
         assert "2 of 4" in done.err
         assert "--offset 2" in done.err
         assert "\x1b" not in done.out + done.err
@@ -493,7 +493,7 @@ class TestChanges:
         assert "already done" in either.text("like", id)
         assert either.json("like", id)["confidence"] == 0.85
         monkeypatch.setenv("LEARNT_PERSON", "ben")
-        assert either.json("like", id)["confidence"] == 0.8
+        assert either.json("like", id)["confidence"] == 0.9
         assert [event["who"] for event in either.json("history", id)] == ["anna", "anna", "ben"]
 
     def test_pin_and_unpin(self, shop: Line) -> None:
@@ -884,7 +884,7 @@ class TestUserWideStore:
 
         assert shop.json("edit", id, "--title", "True at home")["scope"] == "user"
         assert shop.json("like", id, "--user")["confidence"] == 0.85
-        assert shop.json("undo", shop.json("history", id)[-1]["id"])["confidence"] == 0.7
+        assert shop.json("undo", shop.json("history", id)[-1]["id"])["confidence"] == 0.8
         assert "True at home" in shop.text("export", "--user")
         assert "True at home" not in shop.text("export")
         monkeypatch.chdir(tmp_path)

@@ -168,7 +168,7 @@ def test_an_agent_is_briefed_marks_and_debriefs(memory: Memory, project: Path) -
         output = f"<learning>The mail server needs port 2525.</learning>\nLEARNING_HELPFUL: {given.id}\n<task-done/>"
         told = await call(client, "debrief", task=task, output=output)
         assert told.startswith(f"Debriefed {task}: done")
-        assert f"{given.id} (marked for this task already)" in told
+        assert f"{given.id} (was marked in this conversation already)" in told
         assert "2525" in await call(client, "recall", query="which port has the mail server?")
         return task, next(id for id in ids(told, "learn") if id != given.id)
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 _MIN_TRIAL_RELEVANCE = 0.5
 _MAX_TRIAL_MARKS = 3
 _MAX_TRIAL_SHOWINGS = 10
+_MAX_UNSUPPORTED_SHOWINGS = 3
 _MIN_RESEMBLANCE = 0.6
 
 
@@ -195,9 +196,13 @@ def _reason_against(hit: Hit, rules: Rules, *, on_trial: bool) -> str:
 
 
 def _trial_has_ended(learning: Learning) -> bool:
-    """Return whether a learning was marked often enough, or shown often enough without a helpful mark."""
+    """Return whether a learning was marked often enough, or shown often enough without a helpful mark.
+
+    What nothing speaks for besides its own conversation is shown less often.
+    """
     marks = learning.times_helpful + learning.times_not_helpful
-    return marks >= _MAX_TRIAL_MARKS or (learning.times_injected >= _MAX_TRIAL_SHOWINGS and not learning.times_helpful)
+    most = _MAX_TRIAL_SHOWINGS if has_support(learning) else _MAX_UNSUPPORTED_SHOWINGS
+    return marks >= _MAX_TRIAL_MARKS or (learning.times_injected >= most and not learning.times_helpful)
 
 
 def _without_repetitions(hits: Sequence[Hit], before: Sequence[Hit], reasons: dict[str, str]) -> list[Hit]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from learnt.flow.context import Context
 from learnt.flow.marks import source_of, vouch_when_enough
 from learnt.mine.recommend import list_recommended_signs
-from learnt.model import Learning
+from learnt.model import PROGRAM, Learning
 from learnt.store import evidence, learnings
 from learnt.store.database import Database
+from learnt.store.learnings import Change
 from learnt.text.times import DAY_MS
 from learnt.weigh.provenance import are_due_to_learning, is_copied
 
@@ -43,6 +44,8 @@ def _vouches(context: Context, database: Database, learning: Learning, now: int)
     if not are_due_to_learning(runs):
         return False
     source = source_of(context, learning)
-    for conversation in sorted({evidence.conversation_of(database, task) for task in tasks} - {source}):
-        evidence.add(database, learning.id, conversation, evidence.WORKED, at=now)
+    others = sorted({evidence.conversation_of(database, task) for task in tasks} - {source})
+    if any([evidence.add(database, learning.id, other, evidence.WORKED, at=now) for other in others]):
+        worked = Change(what="worked", who=PROGRAM, at=now)
+        learnings.change(database, learning.id, lambda _: {"last_helpful_at": now}, worked)
     return bool(vouch_when_enough(context, database, learning, at=now).vouched)

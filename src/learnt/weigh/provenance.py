@@ -106,4 +106,5 @@ def is_trusted(learning: Learning, min_confidence: float) -> bool:
 
 def has_support(learning: Learning) -> bool:
     """Return whether anything besides its own conversation speaks for a learning on trial."""
-    return bool(learning.vouched) or learning.times_helpful > learning.times_not_helpful or learning.recurrences > 0
+    has_helped = learning.last_helpful_at is not None and learning.times_helpful >= learning.times_not_helpful
+    return bool(learning.vouched) or has_helped or learning.recurrences > 0
