@@ -12,6 +12,7 @@ import pytest
 
 from learnt import Memory
 from learnt.system.detached import INTERNAL
+from learnt.trust import AGENT_VARIABLES
 from tests.soak import seed_of
 from tests.support.disk import Disk, small_disk
 from tests.support.doors import Done, Learnt, open_doors, start_doors
@@ -74,7 +75,7 @@ def share(request: pytest.FixtureRequest) -> Callable[[int], int]:
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty home, and no settings from outside."""
     for name in list(os.environ):
-        if name.startswith(("LEARNT_", "XDG_")):
+        if name.startswith(("LEARNT_", "XDG_")) or name in AGENT_VARIABLES:
             monkeypatch.delenv(name)
     folder = tmp_path / "home"
     folder.mkdir()

@@ -246,7 +246,7 @@ class TestAdd:
         kept = shop.json("show", id)
         assert kept["title"] == "Run `make lint` before each commit"
         assert (kept["confidence"], kept["status"], kept["origin"], kept["scope"]) == (
-            0.7,
+            0.8,
             "active",
             "person",
             "project",
@@ -404,8 +404,8 @@ class TestList:
         done = stocked("list", "--limit", "2", "--status", "all")
         lines = done.out.splitlines()
         assert len(lines) == 2
-        assert lines[0].endswith("0.70  D  [archived]")
-        assert lines[1].endswith("0.70  Avoid: C  [pinned, #ciax, #github]")
+        assert lines[0].endswith("0.80  D  [archived]")
+        assert lines[1].endswith("0.80  Avoid: C  [pinned, #ciax, #github]")
         assert "2 of 4" in done.err
         assert "--offset 2" in done.err
         assert "\x1b" not in done.out + done.err
@@ -491,9 +491,9 @@ class TestChanges:
         id = either.add("Title")
         assert either.text("like", id) == f"Liked {id}: Title\n"
         assert "already done" in either.text("like", id)
-        assert either.json("like", id)["confidence"] == 0.75
+        assert either.json("like", id)["confidence"] == 0.85
         monkeypatch.setenv("LEARNT_PERSON", "ben")
-        assert either.json("like", id)["confidence"] == 0.8
+        assert either.json("like", id)["confidence"] == 0.9
         assert [event["who"] for event in either.json("history", id)] == ["anna", "anna", "ben"]
 
     def test_pin_and_unpin(self, shop: Line) -> None:
@@ -631,8 +631,8 @@ class TestHistoryAndUndo:
     def test_a_like_that_was_taken_back_can_be_given_again(self, shop: Line) -> None:
         id = shop.add("One")
         shop.text("like", id)
-        assert shop.json("undo", id)["confidence"] == 0.7
-        assert shop.json("like", id)["confidence"] == 0.75
+        assert shop.json("undo", id)["confidence"] == 0.8
+        assert shop.json("like", id)["confidence"] == 0.85
 
 
 class TestExportAndImport:
@@ -883,8 +883,8 @@ class TestUserWideStore:
         assert "from user" in shop.text("show", id)
 
         assert shop.json("edit", id, "--title", "True at home")["scope"] == "user"
-        assert shop.json("like", id, "--user")["confidence"] == 0.75
-        assert shop.json("undo", shop.json("history", id)[-1]["id"])["confidence"] == 0.7
+        assert shop.json("like", id, "--user")["confidence"] == 0.85
+        assert shop.json("undo", shop.json("history", id)[-1]["id"])["confidence"] == 0.8
         assert "True at home" in shop.text("export", "--user")
         assert "True at home" not in shop.text("export")
         monkeypatch.chdir(tmp_path)
@@ -1253,7 +1253,7 @@ class TestProcess:
         added = json.loads(learnt("add", "Run the linter", "--json").out)
         assert learnt("edit", added["id"], "--title", "Run the [bold]linter[/]").code == 0
         listed = learnt("list")
-        assert listed.out == f"{added['id']}  0.70  Run the [bold]linter[/]\n"
+        assert listed.out == f"{added['id']}  0.80  Run the [bold]linter[/]\n"
         assert listed.err == ""
         history = learnt("history", added["id"])
         assert "+ title: Run the [bold]linter[/]" in history.out

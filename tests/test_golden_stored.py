@@ -224,7 +224,7 @@ def test_what_is_spooled_keeps_its_form(outside: Outside, golden: Golden) -> Non
     database.close()
     worker.close()
     assert [record["kind"] for record in records] == [
-        *("forgotten", "brief", "brief", "warning", "misstep", "success", "debrief")
+        *("forgotten", "brief", "brief", "warning", "misstep", "run", "success", "debrief")
     ]
     text = "\n".join(json.dumps(record, indent=2, sort_keys=True, ensure_ascii=False) for record in records)
     golden.check("stored/spooled.txt", masked(f"{text}\n", outside.places))

@@ -21,7 +21,7 @@ from learnt.system import files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from learnt.project import Project
 
@@ -36,7 +36,7 @@ _MAX_BYTES = 1_000_000
 # What people write and share; it is read as text of strangers, and makes no store.
 SHARED = frozenset((".gitignore", "learnings.md", "learnings", PROMPTS, HOOK_LOG, "fired", "backups"))
 # Set by the clients in the shells that they give to their agents.
-_AGENT_VARIABLES = (
+AGENT_VARIABLES = (
     "AGENT",
     "AI_AGENT",
     "CLAUDECODE",
@@ -66,9 +66,9 @@ class Standing(Value):
     """Why it is not trusted."""
 
 
-def is_agent(environ: dict[str, str]) -> bool:
+def is_agent(environ: Mapping[str, str]) -> bool:
     """Return whether this process runs in the shell of an agent, which cannot speak for a person."""
-    return any(environ.get(name) for name in _AGENT_VARIABLES)
+    return any(environ.get(name) for name in AGENT_VARIABLES)
 
 
 def examine(here: Project, environ: dict[str, str]) -> Standing:

@@ -14,7 +14,7 @@ from functools import cached_property
 from learnt import __version__, trust
 from learnt.config import Configuration, load, load_last_valid, write_compiled
 from learnt.errors import LearntError, NoStore, NotFound, NotTrusted, WrongRequest
-from learnt.model import TEXT_LIMIT, TITLE_LIMIT, is_id
+from learnt.model import TEXT_LIMIT, TITLE_LIMIT, Value, is_id
 from learnt.project import (
     SETTINGS_FILE,
     Project,
@@ -24,6 +24,7 @@ from learnt.project import (
     user_settings_file,
 )
 from learnt.store import PATIENCE_MS, Place, Store, learnings, make_folder
+from learnt.store.evidence import conversation_of
 from learnt.store.learnings import Change
 from learnt.store.sqlite import SqliteDatabase
 from learnt.system.files import check_file, touch_private
@@ -60,6 +61,18 @@ def check_rows(*, limit: int, offset: int = 0) -> None:
         )
 
 
+class Talk(Value):
+    """The conversation that an agent takes part in, as far as the door knows it; otherwise each task is one."""
+
+    id: str = ""
+    since: int = 0
+    """If it might also be known by another id: when it began, so that only learnings from before are others'."""
+
+    def of(self, context: Context, task: str) -> str:
+        """Return the conversation in which the agent of a task speaks."""
+        return self.id or (conversation_of(context.store.database, task) if task else "")
+
+
 class Context:
     """The open stores, the settings, the clock, the person and the project's folder."""
 
@@ -82,6 +95,10 @@ class Context:
         """Notes for a person, for example about a missing source."""
         self.mistake = ""
         """The fault in the settings, if the last valid ones are used instead."""
+        self.by = "person"
+        """Who speaks: the `person`, or an `agent`. The doors decide."""
+        self.talk = Talk()
+        """The conversation that an agent takes part in."""
         self.redactions = 0
         """How many secrets have been redacted from input and from names."""
         self.report: Callable[[str], None] | None = None
@@ -353,7 +370,8 @@ def is_upkeep_due(context: Context) -> bool:
     now = context.clock()
     try:
         noted = check_file(note)
-        if noted is not None and noted.st_mtime * 1000 > now - DAY_MS:
+        # A note from the future was left by a clock that was wrong.
+        if noted is not None and now - DAY_MS < noted.st_mtime * 1000 <= now + DAY_MS:
             return False
         touch_private(note, at_s=now / 1000)
     except OSError:

@@ -16,8 +16,8 @@ from learnt.clients.kit.transcript import Step, steps
 from learnt.debrief.sigils import remove_sigils
 from learnt.errors import LearntError, TryAgain
 from learnt.flow.briefs import SearchRequest, search
-from learnt.flow.context import Context
-from learnt.flow.learnings import STATEMENT_FIELDS
+from learnt.flow.context import Context, Talk
+from learnt.flow.learnings import STATEMENT_FIELDS, add_or_repeat
 from learnt.flow.model_calls import ask_model, asks_a_model
 from learnt.llm import ModelRequest
 from learnt.mine.ask import TEMPLATES, ProposedChange, ProposedChanges, cut_material, make_request, read_changes
@@ -26,7 +26,7 @@ from learnt.mine.lessons import observe_attempts, observe_words
 from learnt.mine.observe import observe_steps
 from learnt.mine.quality import find_flaw, find_flaw_in
 from learnt.mine.reviews import find_recurring, observe_reviews, read_findings
-from learnt.model import PROGRAM, TEXT_LIMIT, Discovery, Learning, Task, Value, new_id, text_id
+from learnt.model import PROGRAM, TEXT_LIMIT, TITLE_LIMIT, Discovery, Learning, Task, Value, new_id, text_id
 from learnt.project import head_commit
 from learnt.store import learnings, mined, reviews, session_database, tasks
 from learnt.store.database import Database
@@ -38,6 +38,7 @@ from learnt.text.records import read_fields
 from learnt.text.redact import redact
 from learnt.text.times import HOUR_MS
 from learnt.weigh import confidence
+from learnt.weigh.provenance import author_of
 
 MAX_READ_CHARS = 24_000
 _MAX_NEAREST = 8
@@ -312,7 +313,7 @@ class _Intake:
         """Add a learning, or count a recurrence of the known learning, with the discovery as its evidence."""
         now, who = self._context.clock(), self._who(origin)
         make = partial(self._make, draft, discovery, origin=origin)
-        learning, is_new = learnings.add_or_recur(self._database, known, make, task=self._task.id, who=who, at=now)
+        learning, is_new = add_or_repeat(self._context, known, make, task=self._task.id, who=who, at=now, talk=Talk())
         mined.add(self._database, discovery, at=now, learning=learning.id)
         if is_new or learning.id not in self.report.repeated:
             self.note("learnings" if is_new else "repeated", learning.id)
@@ -377,7 +378,8 @@ class _Intake:
             task="" if task.type == "commit" else task.id,
             discovery=discovery.type,
             commit=discovery.commit,
-            confidence=confidence.start_of_discovery(discovery.type),
+            confidence=confidence.start(origin),
+            author=author_of(discovery.rule, agent=self._who(origin), is_commit=task.type == "commit")[:TITLE_LIMIT],
             status=status,
             replaces=(revises.id,) if revises else (),
             pinned=revises is not None and revises.pinned,

@@ -21,6 +21,7 @@ from learnt.text.entries import read_entries
 from learnt.text.records import PLACE, read_fields
 from learnt.text.triggers import refuse_wild_patterns
 from learnt.weigh import confidence
+from learnt.weigh.provenance import NOBODY, PERSON, after_agents_edit, is_persons
 
 _BATCH = 500
 TEMPLATE_TAG = "template"
@@ -125,12 +126,15 @@ class Transfer:
         everything = self._read_all(records)
         now = self._context.clock()
         change = self._context.change("import", at=now, reason=f"template {template}".strip())
+        # A person who starts with one of our own templates vouches for it; a file may be anybody's.
+        vouched = PERSON if template in self.templates() and self._context.by == PERSON else NOBODY
         added = known = 0
         with self._store.transaction():
             self._store.database.lock_words()  # so that two processes do not add the same learning
             for record in everything:
                 if record.get("status", "active") == "active":
-                    is_new = self._add_if_new(_read_template_record(record, now=now + added), change)
+                    learning = _read_template_record(record, now=now + added)
+                    is_new = self._add_if_new(learning.replace(vouched=vouched), change)
                     added, known = added + is_new, known + (not is_new)
         self._store.analyze_if_many(added)
         return TemplateReport(added=added, known=known)
@@ -215,7 +219,7 @@ class Transfer:
         if stored is None:
             learnings.add(database, learning, change)
             return "added"
-        stated = [name for name in record if name not in ("updated_at", *PLACE)]
+        stated = [name for name in record if name not in ("updated_at", *(() if as_is else ("vouched",)), *PLACE)]
         changes = {name: getattr(learning, name) for name in stated}
         if all(getattr(stored, name) == value for name, value in changes.items()):
             return "unchanged"
@@ -224,7 +228,10 @@ class Transfer:
         last = learnings.history(database, learning.id)[-1]
         if stored.updated_at > record.get("updated_at", 0) and last.what != "import":
             return "kept"  # it has been changed here since, and not by an earlier import of the same file
-        learnings.change(database, learning.id, lambda _: changes, change)
+        if is_persons(stored) and self._context.by != PERSON:
+            return "kept"
+        decide = (lambda _: changes) if as_is else (lambda known: after_agents_edit(known, changes))
+        learnings.change(database, learning.id, decide, change)
         return "updated"
 
 

@@ -15,6 +15,7 @@ from learnt.store.database import UNREADABLE, clean_row, read_json
 from learnt.store.index import Filter
 from learnt.text.clean import fold
 from learnt.text.records import as_record, triggers_record
+from learnt.text.times import DAY_MS
 from learnt.text.titles import text_key
 
 TYPE_CHECKING = False
@@ -39,6 +40,8 @@ _UPDATE = f"""
 """
 _MAX_IN_A_FILE = 5_000
 _STAMP = "stamp of learnings"
+_AGED_UNTIL = "learnings aged until"
+_AGED_AT = "learnings aged at"
 
 # The event that records a creation contains the differences from this empty learning.
 _BLANK = Learning(id="learn_0", title="-")
@@ -298,10 +301,10 @@ def for_file(
           from learning
          where project = :project
            and status = 'active'
-           and (pinned = 1 or origin = 'person' or times_helpful > 0 or updated_at >= :since
+           and (pinned = 1 or vouched <> '' or times_helpful > 0 or updated_at >= :since
                 or {database.one_of("task", "tasks")} or {database.one_of("id", "cared_for")})
            and (:any_goal = 1 or goal = :goal)
-         order by pinned desc, case when origin = 'person' or times_helpful > 0 then 0 else 1 end, created_at desc, id
+         order by pinned desc, case when vouched <> '' or times_helpful > 0 then 0 else 1 end, created_at desc, id
          limit {_MAX_IN_A_FILE}
         """,
         tasks=database.list_value(tasks),
@@ -427,6 +430,26 @@ def unused_since(database: Database, *, before: int, after: str = "", limit: int
         limit=limit,
     )
     return database.readable(_learning, rows, "learning")
+
+
+def believe_time(database: Database, now: int, *, at_most: int) -> int:
+    """Within a transaction: return the time to age learnings by, at most `at_most` after the last sign of life.
+
+    A sign of life is an earlier call, an event or an attempt; one from the future is ignored. Calls within a day return
+    the same time, so that repeating a call ages nothing.
+    """
+    last_call, earlier = database.counter(_AGED_AT), database.counter(_AGED_UNTIL)
+    if 0 <= now - last_call < DAY_MS and earlier <= now:
+        return earlier
+    sql = "select max(at) as latest from event where project = :project and at <= :now and who <> :program"
+    latest = int(database.value(sql, now=now, program=PROGRAM) or 0)
+    sql = "select max(started_at) as latest from attempt where project = :project and started_at <= :now"
+    latest = max(latest, int(database.value(sql, now=now) or 0))
+    believed = min(now, max(latest, earlier if earlier <= now else 0) + at_most)
+    for name, value in ((_AGED_UNTIL, believed), (_AGED_AT, now)):
+        row = {"name": name, "value": value}
+        database.insert("counter", row, otherwise="on conflict (project, name) do update set value = :value")
+    return believed
 
 
 def latest_summary_at(database: Database) -> int:

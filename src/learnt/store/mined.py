@@ -50,6 +50,10 @@ class DebriefRecord(Value):
     """The failure that a verification found."""
     turn: Turn | None = None
     """Set if the output is a turn of a conversation."""
+    conversation: str = ""
+    """The conversation that the agent takes part in, if it is not the task."""
+    since: int = 0
+    """When that conversation began, if it might also be known by another id."""
 
     @property
     def verified(self) -> dict[str, Any]:
@@ -65,6 +69,8 @@ class DebriefRecord(Value):
         """Return the JSON body."""
         task = {name: getattr(self.task, name) for name in _NEW_TASK_FIELDS}
         output = {"result": self.result, "output": self.output, "task": task, "at": self.at}
+        if self.conversation:
+            output |= {"conversation": self.conversation, "since": self.since}
         body = {"attempt": self.attempt.as_dict(), **output}
         if self.turn is not None:
             turn = {name: value for name, value in self.turn.as_dict().items() if value is not None}
@@ -83,6 +89,8 @@ class DebriefRecord(Value):
             task=Task(id=attempt.task, title=attempt.task, created_at=at, updated_at=at, **body["task"]),
             at=at,
             claim=bool(body.get("claim")),
+            conversation=body.get("conversation", ""),
+            since=body.get("since", 0),
             failure=_read_failure({"attempt": attempt.id, "task": attempt.task, **failure}) if failure else None,
             turn=None if turn is None else Turn(**{name: turn[name] for name in Turn.fields if name in turn}),
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 
 from learnt.model import Value
-from learnt.store.database import clean_row, read_json
+from learnt.store.database import clean_row, insert_statement, read_json
 from learnt.store.happened import ForgottenRecord, WarningRecord, put_brief
 from learnt.text.times import MONTH_MS
 
@@ -56,6 +56,16 @@ class SuccessRecord(Value):
     at: int
     replaces: Mapping[str, tuple[str, Sequence[str]]]
     """The misstep's request and wrong words, by the key of each misstep that this command replaces."""
+
+
+class RunRecord(Value):
+    """Commands succeeded in a conversation for the first time."""
+
+    kind = "run"
+    as_body = Value.as_dict
+    signs: Sequence[str]
+    task: str
+    at: int
 
 
 class Misstep(Value):
@@ -295,6 +305,29 @@ def apply_forgotten(database: Database, body: Body) -> None:
     )
 
 
+def apply_runs(database: Database, body: Body) -> None:
+    """Record which commands succeeded in a conversation; only the first time is kept."""
+    rows = [{"sign": sign, "task": body["task"], "at": body["at"]} for sign in sorted(body["signs"])]
+    otherwise = "on conflict (project, sign, task) do nothing"
+    database.execute_many(insert_statement("command_run", ("sign", "task", "at"), otherwise), rows)
+
+
+def has_run(database: Database, task: str, signs: Sequence[str]) -> bool:
+    """Return whether all these commands have succeeded in a conversation before."""
+    known = database.value(
+        f"""
+        select count(*) as known
+          from command_run
+         where project = :project
+           and task = :task
+           and {database.one_of("sign", "signs")}
+        """,
+        task=task,
+        signs=database.list_value(signs),
+    )
+    return int(known) >= len(signs)
+
+
 def _misstep(row: Row) -> Misstep:
     return Misstep.from_row(clean_row(row), wrong=tuple(read_json(row["wrong"])))
 
@@ -304,4 +337,5 @@ APPLY: dict[str, Callable[[Database, Body], None]] = {
     "success": apply_success,
     "warning": apply_warning,
     "forgotten": apply_forgotten,
+    "run": apply_runs,
 }

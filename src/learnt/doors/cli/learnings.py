@@ -204,7 +204,7 @@ def edit_run(arguments: Arguments) -> None:
     fields = read_fields(arguments) | ({} if arguments.title is None else {"title": arguments.title})
     if arguments.no_triggers:
         fields["triggers"] = {}
-    tags = {"add_tags": arguments.add_tag or (), "drop_tags": arguments.drop_tag or ()}
+    tags: dict[str, Any] = {"add_tags": arguments.add_tag or (), "drop_tags": arguments.drop_tag or ()}
     changes_something = bool(fields or any(tags.values()))
     in_editor = arguments.edit or (not changes_something and is_terminal(sys.stdin))
     with open_memory(arguments) as memory:

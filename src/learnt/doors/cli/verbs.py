@@ -13,6 +13,7 @@ from learnt.doors.cli.arguments import (
     add_user,
     open_memory,
     print_result,
+    refuse_agent,
     report_redactions,
 )
 from learnt.doors.cli.terminal import confirm
@@ -43,6 +44,7 @@ def restore_run(arguments: Arguments) -> None:
 
 
 def like_run(arguments: Arguments) -> None:
+    refuse_agent("like")
     _change(arguments, "Liked", lambda memory: memory.like(arguments.id, reason=arguments.reason))
 
 
@@ -63,6 +65,7 @@ def pin_arguments(parser: Parser) -> None:
 
 
 def pin_run(arguments: Arguments) -> None:
+    refuse_agent("pin")
     done = "Unpinned" if arguments.off else "Pinned"
     _change(arguments, done, lambda memory: memory.pin(arguments.id, pinned=not arguments.off, reason=arguments.reason))
 
