@@ -311,8 +311,7 @@ class LearningsFile:
         """Within a transaction: apply the edits to the files; return the new files, and the records to store."""
         database, settings = self._store.database, self._settings
         max_tasks = max(_MAX_UNMINED_TASKS, settings.learnings_window_size, settings.learnings_goal_window_size)
-        recent = mined.recent_tasks(database, limit=max_tasks)
-        mined.drop_older_material(database, recent, before=begun.started_at - MONTH_MS)
+        mined.drop_older_material(database, keep=max_tasks, before=begun.started_at - MONTH_MS)
         remarks = apply_edits(self._context, files, agent=agent)
         results = [self._make_file(file, begun, window) for file in self._add_goal_files(files)]
         update = Update(

@@ -74,8 +74,8 @@ class TaskReading(Value):
     task: Task
     words: str = ""
     """The messages of the task's agents."""
-    is_waiting: bool = False
-    """Whether the reading comes from material in the store, which another process may mine first."""
+    material: tuple[Material, ...] | None = None
+    """The material in the store that was read, which another process may mine first; None for another source."""
     discoveries: tuple[Discovery, ...] = ()
     """What the rules found."""
     changes: ProposedChanges | None = None
@@ -92,7 +92,7 @@ def read_task(context: Context, id: str, *, deadline: float) -> TaskReading:
         if time.monotonic() > deadline:
             raise TryAgain("reading took too long", hint="`learnt update` has more time")
     words = "\n\n".join(part.text for part in material)
-    return TaskReading(task=task, words=words, is_waiting=True, discoveries=tuple(discoveries))
+    return TaskReading(task=task, words=words, material=tuple(material), discoveries=tuple(discoveries))
 
 
 def ask_about(context: Context, reading: TaskReading, *, regeneration: str = "", limit_s: float) -> TaskReading:
@@ -118,14 +118,17 @@ def was_asked_recently(context: Context, task: Task) -> bool:
 def learn_from(context: Context, reading: TaskReading) -> MiningReport:
     """Within a transaction: store the learnings from a reading, and delete the material."""
     intake = _Intake(context, reading.task)
-    if not mined.drop_material(context.store.database, reading.task.id) and reading.is_waiting:
-        return intake.report  # another process has mined it
+    database = context.store.database
+    if reading.material is None:
+        mined.drop_material(database, reading.task.id)
+    elif not mined.drop_read(database, reading.material):
+        return intake.report  # another process has mined it, or a newer message has replaced it
     changes = reading.changes
     for discovery in reading.discoveries:
         if changes is None or discovery.rule in _BY_RULES_ALONE:
             intake.learn_from_discovery(discovery)
         else:
-            mined.add(context.store.database, discovery, at=context.clock(), skipped=_LEFT_TO_THE_MODEL)
+            mined.add(database, discovery, at=context.clock(), skipped=_LEFT_TO_THE_MODEL)
     if changes is not None:
         intake.note("skipped", *changes.skipped)
         for change in changes.changes:

@@ -17,6 +17,18 @@ if TYPE_CHECKING:
 
 
 _NEW_TASK_FIELDS = ("agent", "type", "client", "parent")
+_RECENT_TASKS = """
+    select attempt.task, max(attempt.started_at) as at
+      from attempt
+      join task on task.project = attempt.project and task.id = attempt.task
+     where attempt.project = :project
+       and task.skip_learnings = 0
+       and (task.type = 'session' or (task.status = 'done' and attempt.result = 'done'))
+       and (:any_goal = 1 or task.goal = :goal)
+     group by attempt.task
+     order by 2 desc, 1 desc
+     limit :limit
+"""
 _VERIFIED_FIELDS = ("tried", "reason", "error", "avoid", "suggestion", "category", "files")
 
 
@@ -138,19 +150,32 @@ def material_of(database: Database, task: str) -> list[Material]:
     return [Material.from_row(clean_row(row), commit=row["git_commit"]) for row in database.rows(sql, task=task)]
 
 
-def drop_material(database: Database, task: str) -> bool:
-    """Delete the material from a task; return False if there was none."""
-    return bool(database.execute("delete from material where project = :project and task = :task", task=task))
+def drop_material(database: Database, task: str) -> None:
+    """Delete the material from a task."""
+    database.execute("delete from material where project = :project and task = :task", task=task)
 
 
-def drop_older_material(database: Database, kept: Sequence[str], *, before: int) -> None:
-    """Delete the material from ended tasks except `kept`, and all material that is older than `before`."""
+def drop_read(database: Database, material: Sequence[Material]) -> bool:
+    """Delete material that has been read; return False if there was none.
+
+    Material that has been replaced since it was read stays.
+    """
+    sql = "delete from material where project = :project and attempt = :attempt and text = :text"
+    counts = [database.execute(sql, attempt=part.attempt, text=part.text) for part in material]
+    return any(counts)
+
+
+def drop_older_material(database: Database, *, keep: int, before: int) -> None:
+    """Delete the material from ended tasks except the latest `keep`, and all material that is older than `before`.
+
+    One statement does it all, so that material that another process adds meanwhile stays.
+    """
     database.execute(
         f"""
         delete from material
          where project = :project
            and (created_at < :before
-                or (not {database.one_of("task", "kept")}
+                or (task not in (select task from ({_RECENT_TASKS}) as recent)
                     and task in (
                         select id
                           from task
@@ -158,8 +183,10 @@ def drop_older_material(database: Database, kept: Sequence[str], *, before: int)
                            and (status in ('done', 'cancelled') or type = 'session')
                     )))
         """,
-        kept=database.list_value(kept),
         before=before,
+        any_goal=1,
+        goal="",
+        limit=keep,
     )
 
 
@@ -168,23 +195,7 @@ def recent_tasks(database: Database, *, limit: int, goal: str | None = None) -> 
 
     If `goal` is set, only tasks with this goal are returned; if it is empty, only tasks without a goal.
     """
-    return database.column(
-        """
-        select attempt.task, max(attempt.started_at) as at
-          from attempt
-          join task on task.project = attempt.project and task.id = attempt.task
-         where attempt.project = :project
-           and task.skip_learnings = 0
-           and (task.type = 'session' or (task.status = 'done' and attempt.result = 'done'))
-           and (:any_goal = 1 or task.goal = :goal)
-         group by attempt.task
-         order by 2 desc, 1 desc
-         limit :limit
-        """,
-        any_goal=int(goal is None),
-        goal=goal or "",
-        limit=limit,
-    )
+    return database.column(_RECENT_TASKS, any_goal=int(goal is None), goal=goal or "", limit=limit)
 
 
 def goals(database: Database) -> list[str]:
