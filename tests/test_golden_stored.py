@@ -266,7 +266,7 @@ def spooled(outside: Outside) -> list[dict[str, Any]]:
 def test_a_stored_mirror_answers_hooks_without_its_server(outside: Outside, golden: Golden) -> None:
     (outside.project / "learnt.toml").write_text(f'database = "{NOBODY}"\nproject = "shop"\n')
     # Hooks leave a mirror of an older schema to the worker, which builds it anew from the server.
-    database = SqliteDatabase(str(put(outside, "mirror.db")))
+    database = SqliteDatabase(str(put(outside, "mirror.db")), wait_ms=1_000)
     migrate.bring_up_to_date(database, version="1", now_ms=1)
     database.close()
 
