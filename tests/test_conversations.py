@@ -247,6 +247,8 @@ def test_a_trap_that_an_agent_found_is_told_of_at_its_file(project: Path, learnt
     Client(learnt, "claude", "earlier").tell("Stop", last_assistant_message=said)
     with Memory.open(project) as memory:
         memory.worker.catch_up()
+        for learning in memory.learnings().learnings:
+            memory.like(learning.id)
     client = Client(learnt, "claude")
 
     def edit(path: str) -> str:

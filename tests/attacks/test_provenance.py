@@ -169,7 +169,7 @@ def test_an_agent_cannot_lift_its_own_learning_over_mcp(project: Path) -> None:
     id = tools.learn("Run make seed before the tests").rpartition(" ")[2]
     for number in range(10):
         tools.brief(ABOUT, task=f"task_{number}")
-        with pytest.raises(LearntError, match="may have been taught in this very conversation"):
+        with pytest.raises(LearntError, match=r"may have been taught in this very conversation|was not given"):
             tools.mark(id, f"task_{number}", True)
         tools.debrief(f"LEARNING_HELPFUL: {id}", task=f"task_{number}")
     with Memory.open(project) as memory:

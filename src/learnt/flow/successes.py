@@ -45,8 +45,8 @@ def _vouches(context: Context, database: Database, learning: Learning, now: int)
         return False
     source = source_of(context, learning)
     others = sorted({evidence.conversation_of(database, task) for task in tasks} - {source})
-    added = [evidence.add(database, learning.id, other, evidence.WORKED, at=now) for other in others]
-    if any(added):
+    new = [other for other in others if evidence.add(database, learning.id, other, evidence.WORKED, at=now)]
+    if new:
         worked = Change(what="worked", who=PROGRAM, at=now)
         learnings.change(database, learning.id, lambda _: {"last_helpful_at": now}, worked)
     return bool(vouch_when_enough(context, database, learning, at=now).vouched)
