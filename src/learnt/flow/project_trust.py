@@ -33,6 +33,9 @@ class TrustPreview(Value):
 
     project: Project
     trusted: bool
+    """Whether everything that is listed here has an effect already."""
+    store_trusted: bool
+    """Whether at least the store is trusted."""
     settings: tuple[tuple[str, str], ...] = ()
     """The keys and values of the project's file that only the user may set."""
     learnings: int = 0
@@ -86,7 +89,8 @@ class ProjectTrust:
         problems = tuple(_find_foreign_files(self._here.folder))
         preview = TrustPreview(
             project=self._here,
-            trusted=standing.trusted and standing.settings in (trust.EVERYTHING, configuration.wanted),
+            trusted=standing.trusted and self._accepts(standing, configuration),
+            store_trusted=standing.trusted,
             settings=tuple(_list_settings(configuration, self._load(trust.EVERYTHING))),
             prompts=tuple(_list_prompts(self._here.folder)),
             problems=problems,
@@ -113,6 +117,12 @@ class ProjectTrust:
     def revoke(self) -> bool:
         """Take trust back; return whether the project was trusted by a decision of this kind."""
         return trust.revoke(self._here, self._environ)
+
+    def _accepts(self, standing: trust.Standing, configuration: Configuration) -> bool:
+        """Return whether the project's settings and prompts are accepted as they are."""
+        settings = configuration.wanted or standing.settings
+        prompts = trust.digest_prompts(self._here.folder) or standing.prompts
+        return standing.settings in (trust.EVERYTHING, settings) and standing.prompts in (trust.EVERYTHING, prompts)
 
     def _load(self, accepted: str) -> Configuration:
         return load(settings_files(self._here.root), self._environ, accepted=accepted)

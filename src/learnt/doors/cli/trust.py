@@ -30,8 +30,10 @@ def trust_run(arguments: Arguments) -> None:
         if not confirm(f"Trust {'these projects' if len(open_ones) > 1 else 'this project'}?"):
             note("Nothing was trusted.")
             return
-    for project, _ in open_ones:
+    for project, preview in open_ones:
         project.grant()
+        if not arguments.json:
+            say(f"Trusted {preview.project.root}; `learnt untrust` takes it back")
     if arguments.json:
         show_json([_record(preview) for _, preview in previews])
 
@@ -45,17 +47,18 @@ def untrust_run(arguments: Arguments) -> None:
 
 
 def _show(preview: TrustPreview) -> None:
-    say(f"{preview.project.root}: {'trusted' if preview.trusted else 'not trusted'}")
+    changed = "trusted, but not what it has changed since" if preview.store_trusted else "not trusted"
+    say(f"{preview.project.root}: {'trusted' if preview.trusted else changed}")
     if preview.is_empty:
         say("  nothing that needs trust")
     for key, value in preview.settings:
         say(f"  learnt.toml sets {fold(key)} = {fold(value)}")
     if preview.learnings:
-        say(f"  {preview.learnings:,} learnings in {preview.project.folder}, which agents will be given")
+        say(f"  {preview.learnings:,} learning{'s' * (preview.learnings != 1)} in {preview.project.folder}, for agents")
     for title in preview.pinned:
         say(f"    pinned: {fold(title)}")
     if preview.pending:
-        say(f"  {preview.pending:,} pending records, which will be applied")
+        say(f"  {preview.pending:,} pending record{'s' * (preview.pending != 1)}, to be applied")
     for name in preview.prompts:
         say(f"  prompt: {fold(name)}")
     for remark in (*preview.remarks, *preview.problems):
