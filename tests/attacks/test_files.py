@@ -19,7 +19,6 @@ from pathlib import Path
 import pytest
 
 from learnt.system import files
-from learnt.text.redact import without_password
 from tests.support.doors import Learnt
 from tests.support.hooks import event_text
 from tests.support.postgres import PostgresServer
@@ -53,13 +52,8 @@ def _original(name: str) -> Names:
 
 
 def _spool(ending: str) -> Names:
-    """Return a function that returns the name of a file of the server's spool."""
-
-    def find(world: World) -> list[str]:
-        number = zlib.crc32(f"{without_password(world.address)} shop".encode())
-        return [f"spool.{number:08x}.{ending}"]
-
-    return find
+    """Return a function that returns the names of a file of the store's spool."""
+    return lambda world: [f"{name}.{ending}" for name in world.spools]
 
 
 def _same(*names: str) -> dict[str, Names]:
@@ -80,9 +74,8 @@ FOLDERS: dict[str, Names] = {
 }
 TABLE: dict[str, Names] = {
     **_same(".gitignore", "backups/clients/lock", "backups/clients/made", "fired/claude.json", "fired/codex.json"),
-    **_same(
-        "fired/gemini.json", "fired/opencode.json", "hook.log", "hook.log.old", "learnings.md", "learnings/sale.md"
-    ),
+    **_same("fired/gemini.json", "fired/opencode.json", "hook.log", "hook.log.old", "id", "learnings.md"),
+    **_same("learnings/sale.md", "learnt.db.damaged"),
     **_same("learnt.db", "learnt.db-journal", "learnt.db-shm", "learnt.db-wal", "mirror.db", "mirror.db-journal"),
     **_same("mirror.db-shm", "mirror.db-wal", "mirror.lock", "prompts/task.md", "settings.json", "spool.jsonl"),
     **_same("spool.lock", "spool.refused.jsonl", "spool.replay.lock", "spool.taken.jsonl", "tidied", "update.lock"),
@@ -95,10 +88,7 @@ TABLE: dict[str, Names] = {
     "logs/{attempt}.log": lambda _world: ["logs/attempt_planted.log"],
     "runs/{pid}.json": lambda _world: ["runs/1.json", f"runs/{os.getpid()}.json"],
     "scrub.pending.{learn}": lambda world: [f"scrub.pending.{world.learning}"],
-    **{
-        f"spool.{{server}}.{end}": _spool(end)
-        for end in ("jsonl", "lock", "refused.jsonl", "replay.lock", "taken.jsonl")
-    },
+    **{f"spool.{{key}}.{end}": _spool(end) for end in ("jsonl", "lock", "refused.jsonl", "replay.lock", "taken.jsonl")},
 }
 # Nobody can plant these, because nobody knows their names before they are created. They are created exclusively.
 RANDOM = {
@@ -107,6 +97,7 @@ RANDOM = {
         f"backups/{{moment}}-{{random}}.db.{{random}}.{{pid}}.unfinished{end}"
         for end in ("", "-journal", "-shm", "-wal")
     ),
+    "id.{random}.new",
     "learnings.md.{random}.new",
     "learnings/sale.md.{random}.new",
     "learnt.db.damaged-{moment}",
@@ -247,14 +238,15 @@ def uses(tmp_path_factory: pytest.TempPathFactory, postgres: PostgresServer) -> 
     """Each file's name with the steps that use it."""
     with pytest.MonkeyPatch.context() as monkeypatch:
         folder = tmp_path_factory.mktemp("uses")
-        for name, text in {"HOME": str(folder / "home"), "LOGNAME": "anna"}.items():
+        for name, text in {"HOME": str(folder / "home"), "LOGNAME": "anna", "LEARNT_TRUSTED": str(folder)}.items():
             monkeypatch.setenv(name, text)
         monkeypatch.setenv("LEARNT_LEARNINGS_REGENERATE_EVERY", "0")
         return observe(folder / "worlds", monkeypatch, postgres.address)
 
 
 def test_every_file_that_learnt_opens_in_a_store_has_its_row(uses: dict[str, set[str]]) -> None:
-    assert sorted(uses) == sorted({*TABLE, *FOLDERS, *RANDOM})
+    rows = {*TABLE, *FOLDERS, *RANDOM}
+    assert (sorted(set(uses) - rows), sorted(rows - set(uses))) == ([], [])
 
 
 def step_for(uses: dict[str, set[str]], row: str, plant: str) -> str:

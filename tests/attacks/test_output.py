@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 from learnt import Memory
@@ -22,6 +24,7 @@ from learnt.model import PARAGRAPHS, Failure, Learning
 from learnt.store import learnings, mirror
 from learnt.text.clean import clean, fold
 from learnt.text.fence import quoted, quoted_line
+from tests.soak import seed_of
 from tests.support.doors import Learnt
 from tests.support.hooks import Client, event_text
 
@@ -71,9 +74,25 @@ def learning_of(texts: list[str]) -> Learning:
     return Learning(id="learn_1", title=title, **paragraphs, task=texts[5][:100], category=texts[6][:100])
 
 
-@settings(max_examples=150)
-@given(st.lists(hostile, min_size=12, max_size=12))
+BRIEF_TEXTS = st.lists(hostile, min_size=12, max_size=12)
+
+
+@settings(max_examples=50)
+@given(BRIEF_TEXTS)
 def test_no_line_of_a_brief_passes_for_one_of_ours(texts: list[str]) -> None:
+    check_brief(texts)
+
+
+@pytest.mark.soak
+def test_no_line_of_very_many_briefs_passes_for_one_of_ours(
+    share: Callable[[int], int], chance: random.Random, pytestconfig: pytest.Config
+) -> None:
+    print(f"seed {seed_of(pytestconfig)}")
+    many = settings(max_examples=share(1_500), deadline=None, database=None)
+    many(seed(chance.getrandbits(32))(given(BRIEF_TEXTS)(check_brief)))()
+
+
+def check_brief(texts: list[str]) -> None:
     learning = learning_of(texts)
     failure = Failure(
         task="task_1", attempt="attempt_1", tried=texts[7], reason=texts[8], error=texts[9], avoid=texts[10]

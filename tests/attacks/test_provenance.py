@@ -100,12 +100,12 @@ def test_a_commit_message_starts_on_trial_and_stays_there(sqlite_memory: Memory)
 
 def test_an_import_is_not_believed_about_who_vouches(memory: Memory) -> None:
     record = {"title": "Run make seed before the tests", "vouched": "person", "confidence": 1.0, "pinned": True}
-    memory.transfer.import_all([{**record, "origin": "person"}])
+    memory.transfer.import_all([{**record, "origin": "person"}], as_is=False)
     assert trusted(memory, ABOUT) == []
     (learning,) = memory.learnings().learnings
     memory.like(learning.id)
     changed = {"id": learning.id, "title": "Run make evil before the tests", "updated_at": 2**52}
-    memory.transfer.import_all([changed])
+    memory.transfer.import_all([changed], as_is=False)
     assert (memory.get(learning.id).title, memory.get(learning.id).vouched) == (changed["title"], "")
 
 

@@ -52,10 +52,10 @@ class Lesson:
 class Project:
     """A project in which agents converse through the hooks, and a person reviews now and then."""
 
-    def __init__(self, memory: Memory, clock: Clock, chance: random.Random, planted_share: float = 0.0) -> None:
+    def __init__(self, memory: Memory, clock: Clock, chance: random.Random, subjects: int, planted_share: float) -> None:
         self.planted_share = planted_share
         self.memory, self.clock, self.chance = memory, clock, chance
-        self.lessons = [Lesson(subject, verb) for subject in SUBJECTS for verb in VERBS]
+        self.lessons = [Lesson(subject, verb) for subject in SUBJECTS[:subjects] for verb in VERBS]
         self.trials = self.hostile_trials = self.hostile_trusted = self.planted = 0
         self.mine = memory.add("Ask before a release", observation="Ask the owner before the release of anything")
 
@@ -160,17 +160,24 @@ def report(project: Project, conversations: int, within: int) -> tuple[float, fl
 
 
 def simulate(
-    memory: Memory, clock: Clock, chance: random.Random, conversations: int, planted_share: float = 0.0
+    memory: Memory,
+    clock: Clock,
+    chance: random.Random,
+    conversations: int,
+    *,
+    subjects: int = len(SUBJECTS),
+    planted_share: float = 0.0,
 ) -> Project:
-    project = Project(memory, clock, chance, planted_share)
+    """Hold conversations; with few of them, few `subjects` let each matter as often as with many."""
+    project = Project(memory, clock, chance, subjects, planted_share)
     for number in range(conversations):
         project.converse(number)
     return project
 
 
 def test_nothing_hostile_is_trusted_in_some_conversations(sqlite_memory: Memory, clock: Clock) -> None:
-    project = simulate(sqlite_memory, clock, random.Random(7), 160)
-    hostile, vouched = report(project, 160, 100)
+    project = simulate(sqlite_memory, clock, random.Random(7), 70, subjects=2)
+    hostile, vouched = report(project, 70, 50)
     assert project.hostile_trusted == 0
     assert hostile <= MOST_HOSTILE_TRIALS
     assert vouched >= LEAST_VOUCHED
@@ -180,8 +187,8 @@ def test_nothing_hostile_is_trusted_in_some_conversations(sqlite_memory: Memory,
 def test_what_hostile_agents_teach_in_their_own_words_is_not_trusted_either(
     sqlite_memory: Memory, clock: Clock
 ) -> None:
-    project = simulate(sqlite_memory, clock, random.Random(8), 120, planted_share=0.5)
-    report(project, 120, 60)
+    project = simulate(sqlite_memory, clock, random.Random(8), 60, planted_share=0.5)
+    report(project, 60, 30)
     assert project.hostile_trusted == 0
 
 
@@ -195,3 +202,13 @@ def test_nothing_hostile_is_trusted_in_a_thousand_conversations(
     assert project.hostile_trusted == 0
     assert hostile <= MOST_HOSTILE_TRIALS
     assert vouched >= LEAST_VOUCHED
+
+
+@pytest.mark.soak
+def test_what_hostile_agents_teach_in_their_own_words_is_not_trusted_in_many_conversations(
+    sqlite_memory: Memory, clock: Clock, chance: random.Random, share: Callable[[int], int]
+) -> None:
+    conversations = max(160, share(1_000))
+    project = simulate(sqlite_memory, clock, chance, conversations, planted_share=0.5)
+    report(project, conversations, 60)
+    assert project.hostile_trusted == 0

@@ -19,6 +19,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from learnt.store import Place
 from tests.support.doors import Done, open_doors, work_here
 from tests.support.hooks import CLIENTS, event_text
 
@@ -35,7 +36,7 @@ _PARTS = (
     (r"^runs/\d+\.json", "runs/{pid}.json"),
     (r"^conversations/[0-9a-f]{2}\.lock", "conversations/{number}.lock"),
     (r"^backups/clients/[0-9a-f]{12}", "backups/clients/{digest}"),
-    (r"^spool\.[0-9a-f]{8}\.", "spool.{server}."),
+    (r"^spool\.[0-9a-f]{8}\.", "spool.{key}."),
 )
 _AIDER = f"""#!{sys.executable}
 import sys
@@ -44,6 +45,7 @@ for word in sys.argv:
         with open(word, "a") as file:
             file.write("# aider chat\\n\\n#### sell\\n\\n<task-done/>\\n")
 """
+_PAGE = 4096
 _DATABASE_ENDINGS = ("", "-wal", "-shm", "-journal")
 
 _seen: list[str] | None = None
@@ -61,6 +63,7 @@ class World:
         self.done: list[Done] = []
         self.clients: tuple[str, ...] = CLIENTS
         self.learning = ""
+        self.id = ""
         monkeypatch.setattr(os, "posix_spawn", _refuse_to_spawn)
 
     def prepare(self) -> None:
@@ -75,13 +78,21 @@ class World:
             f"{server}learnings.injection_strategy = 'both'\nlearnings.enabled = true\n"
             f"work.agent = 'command'\nwork.isolation = 'worktree'\nwork.command = {json.dumps(agent)}\n"
         )
-        self.run("init")
+        assert self.run("init").code == 0
         (self.store / "prompts").mkdir()
         (self.store / "prompts" / "task.md").write_text("$title $text $brief $sigils\n")
+        self.id = (self.store / "id").read_text().strip()
         added = self.run("add", "Cache the schema of the replica", "--json")
         self.learning = json.loads(added.out)["id"]
         self.run("add", "Cache the prices of the shop", "--goal", "sale")
         self.run("task", "add", "Sell something", "--goal", "sale")
+
+    @property
+    def spools(self) -> list[str]:
+        """The names of the store's spool without ending: as it is now, and as it was before stores had ids."""
+        place = Place(folder=str(self.store), address=self.address, project="shop", id=self.id)
+        spools = (place.spool(), place.spool_without_id())
+        return [Path(spool.refused_path).name.removesuffix(".refused.jsonl") for spool in spools]
 
     def run(self, *words: str, stdin: str = "") -> Done:
         """Run a command or a hook, and keep what it returned."""
@@ -125,8 +136,9 @@ def _start_worker(world: World) -> None:
 
 def _work_off(world: World) -> None:
     world.hook("claude", "Stop", last_assistant_message="I cached it.")
-    if not os.path.lexists(world.store / "spool.taken.jsonl"):
-        (world.store / "spool.taken.jsonl").write_text("00000000 damaged\n")
+    taken = world.store / f"{world.spools[0]}.taken.jsonl"
+    if not os.path.lexists(taken):
+        taken.write_text("00000000 damaged\n")
     world.done.append(work_here(world.project))
 
 
@@ -194,6 +206,37 @@ def _look(world: World) -> None:
     world.run("export")
 
 
+def _damage(world: World) -> None:
+    """Damage the tables of a database whose schema is sound, so that it is noticed after opening."""
+    path = world.store / "learnt.db"
+    if path.is_file() and not path.is_symlink() and path.stat().st_uid == os.geteuid():
+        content = path.read_bytes()
+        pages = [content[start : start + _PAGE] for start in range(0, len(content), _PAGE)]
+        path.write_bytes(b"".join(b"\xff" * 64 + page[64:] if b"Cache the " in page else page for page in pages))
+    for words in (("list",), ("add", "Feed the replica"), ("doctor",)):
+        world.run(*words)
+    world.hook("claude", "Stop", last_assistant_message="I cached it.")
+
+
+def _trust(world: World) -> None:
+    """Take trust back and give it again, without the setting that trusts all projects of the tests."""
+    for words in (("untrust",), ("list",), ("trust", "--yes"), ("list",), ("trust", "--json")):
+        world.done.append(world.learnt(*words, env={"LEARNT_TRUSTED": "/nowhere"}))
+
+
+def _adopt(world: World) -> None:
+    """Let a store be one of an earlier version, whose files have no id."""
+    path = world.store / "id"
+    if path.is_file() and not path.is_symlink():
+        path.unlink()
+    for ending in ("jsonl", "taken.jsonl", "refused.jsonl"):
+        spool = world.store / f"{world.spools[1]}.{ending}"
+        if not os.path.lexists(spool):
+            spool.write_text("00000000 damaged\n")
+    world.run("list")
+    world.done.append(work_here(world.project))
+
+
 STEPS: dict[str, Callable[[World], None]] = {
     "look": _look,
     "hooks": _serve_hooks,
@@ -205,6 +248,9 @@ STEPS: dict[str, Callable[[World], None]] = {
     "clients": _set_up_clients,
     "agents": _run_agents,
     "purge": _purge,
+    "damage": _damage,
+    "trust": _trust,
+    "older": _adopt,
 }
 
 
