@@ -7,9 +7,11 @@ all doors and compares what they opened with the table, so that a new file witho
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import stat
 import threading
+import traceback
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,7 +21,8 @@ from pathlib import Path
 import pytest
 
 from learnt.system import files
-from tests.support.doors import Learnt
+from tests.soak import seed_of
+from tests.support.doors import Done, Learnt
 from tests.support.hooks import event_text
 from tests.support.postgres import PostgresServer
 from tests.support.store_files import SETUP_CLIENTS, World, new_world, observe, take
@@ -27,6 +30,8 @@ from tests.support.store_files import SETUP_CLIENTS, World, new_world, observe, 
 CANARY = "canary-in-a-cage"
 NOBODY = 65534
 IN_TIME_S = 20
+SOME_ATTACKS = 15
+CAN_CHANGE_OWNERS = os.name != "nt" and os.geteuid() == 0
 _CLIENT_FILES = {
     "aider.conf.yml": ".aider.conf.yml",
     "config.toml": ".codex/config.toml",
@@ -255,66 +260,144 @@ def step_for(uses: dict[str, set[str]], row: str, plant: str) -> str:
     return steps[zlib.crc32(f"{row} {plant}".encode()) % len(steps)]
 
 
-class Attacker:
-    """Plants something in the place of a file or folder, and lets a door that uses it work."""
-
-    def __init__(
-        self, uses: dict[str, set[str]], folder: Path, monkeypatch: pytest.MonkeyPatch, postgres: PostgresServer
-    ) -> None:
-        self._uses = uses
-        self._folder = folder
-        self._monkeypatch = monkeypatch
-        self._postgres = postgres
-
-    def attack(self, row: str, names: Names, plant: Plant) -> None:
-        if plant.__name__.startswith("make_foreign") and os.geteuid() != 0:
-            pytest.skip("only root can make files that belong to somebody else")
-        step = step_for(self._uses, row, plant.__name__)
-        address = self._postgres.address() if step.startswith("server ") else ""
-        world = new_world(self._folder / "shop", self._monkeypatch, address)
-        world.clients = ("claude",)
-        outside = make_outside(self._folder / "outside")
-        planted = put(world, names(world), plant, outside)
+def attack(folder: Path, postgres: PostgresServer, step: str, row: str, plant: str) -> None:
+    """Plant something in the place of a file or folder, and let a door that uses it work."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        address = postgres.address() if step.startswith("server ") else ""
+        world = new_world(folder / "shop", monkeypatch, address)
+        world.clients = (Path(row).stem,) if row.startswith("fired/") else ("claude",)
+        outside = make_outside(folder / "outside")
+        find, put_there = (FOLDERS[row], FOLDER_PLANTS[plant]) if row in FOLDERS else (TABLE[row], PLANTS[plant])
+        planted = put(world, find(world), put_there, outside)
 
         check(world, planted, outside, lambda: take(step, world))
 
 
+Attacks = Callable[[int], list[str]]
+
+
 @pytest.fixture
-def attacker(
-    uses: dict[str, set[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgres: PostgresServer
-) -> Attacker:
-    return Attacker(uses, tmp_path, monkeypatch, postgres)
+def attacks(
+    uses: dict[str, set[str]],
+    tmp_path: Path,
+    postgres: PostgresServer,
+    chance: random.Random,
+    pytestconfig: pytest.Config,
+) -> Attacks:
+    """Tries some of all attacks, chosen by chance; returns those that succeed."""
+
+    def run(count: int) -> list[str]:
+        print(f"{count} of {len(ATTACKS)} attacks, seed {seed_of(pytestconfig)}")
+        succeeded = []
+        for number, (row, plant) in enumerate(chance.sample(ATTACKS, count)):
+            step = step_for(uses, row, plant)
+            try:
+                attack(tmp_path / str(number), postgres, step, row, plant)
+            except Exception:  # whatever a door lets through
+                succeeded.append(f"{plant} as {row}, used by {step}:\n{traceback.format_exc()}")
+            else:
+                shutil.rmtree(tmp_path / str(number))
+        return succeeded
+
+    return run
 
 
-@pytest.mark.parametrize("plant", PLANTS)
-@pytest.mark.parametrize("row", TABLE)
-def test_nothing_planted_as_a_file_is_used(attacker: Attacker, row: str, plant: str) -> None:
-    attacker.attack(row, TABLE[row], PLANTS[plant])
+ATTACKS = [
+    (row, plant)
+    for rows, plants in ((TABLE, PLANTS), (FOLDERS, FOLDER_PLANTS))
+    for row in rows
+    for plant in plants
+    if CAN_CHANGE_OWNERS or not plant.startswith("make_foreign")
+]
 
 
-@pytest.mark.parametrize("plant", FOLDER_PLANTS)
-@pytest.mark.parametrize("row", FOLDERS)
-def test_nothing_planted_as_a_folder_is_used(attacker: Attacker, row: str, plant: str) -> None:
-    attacker.attack(row, FOLDERS[row], FOLDER_PLANTS[plant])
+def test_some_of_what_can_be_planted_is_not_used(attacks: Attacks) -> None:
+    assert attacks(SOME_ATTACKS) == []
 
 
-@pytest.mark.parametrize("step", ["look", "hooks", "mistakes", "files", "restore", "clients", "agents", "purge"])
+@pytest.mark.soak
+def test_nothing_that_can_be_planted_is_used(attacks: Attacks, share: Callable[[int], int]) -> None:
+    assert attacks(share(len(ATTACKS))) == []
+
+
+# ── stores that are not trusted ──────────────────────────────────────────────────────────────────────────────────────
+
+
+STEPS_OF_A_USER = ("look", "hooks", "files", "restore", "clients", "agents", "purge")
+
+
+def check_refusal(world: World, step: str, reason: str) -> None:
+    """Take a step; assert that each command is refused for a reason, hooks are silent, and nothing changes."""
+    before = snapshot(world.store.resolve())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("builtins.input", lambda *_: "")
+        take(step, world)
+        hook = world.hook("claude", "UserPromptSubmit", prompt="cache the schema of the replica")
+    granted = world.run("trust", "--yes")
+
+    assert snapshot(world.store.resolve()) == before
+    assert (hook.code, hook.out) == (0, "")
+    assert granted.code == 2
+    assert "the project cannot be trusted" in granted.err
+    for done in world.done:
+        assert is_silent(done) or is_refusal(done, reason) or done is granted, (done.code, done.out, done.err)
+        assert "Cache the schema" not in done.out
+        assert "Traceback" not in done.err
+
+
+def is_silent(done: Done) -> bool:
+    """Return whether a hook said at most one line, which is for the person, or a client was found not set up."""
+    told = ("learnt is silent here", ": nothing to change")
+    return (done.code, done.err) == (0, "") and (not done.out or any(text in done.out for text in told))
+
+
+def is_refusal(done: Done, reason: str) -> bool:
+    """Return whether a command refused to work, or is the doctor, which reports it."""
+    told = done.out if done.out.startswith("ok  versions") else done.err
+    return done.code in (1, 2) and reason in told
+
+
+@pytest.mark.parametrize("step", STEPS_OF_A_USER)
 def test_a_store_that_is_a_link_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     world = new_world(tmp_path / "shop", monkeypatch)
     (tmp_path / "outside").mkdir()
     shutil.move(world.store, tmp_path / "outside" / "store")
     world.store.symlink_to(tmp_path / "outside" / "store")
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("builtins.input", lambda *_: "")
-        before = snapshot(tmp_path / "outside")
-        if step != "mistakes":
-            take(step, world)
+    check_refusal(world, step, "is a link")
+
+
+@pytest.mark.skipif(not CAN_CHANGE_OWNERS, reason="only root can make files that belong to somebody else")
+@pytest.mark.parametrize("step", STEPS_OF_A_USER)
+def test_a_store_of_another_user_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    world = new_world(tmp_path / "shop", monkeypatch)
+    monkeypatch.delenv("LEARNT_TRUSTED")
+    os.chown(world.store, NOBODY, NOBODY)
+
+    check_refusal(world, step, "belongs to another user")
+
+
+@pytest.mark.parametrize("plant", [plant for plant in PLANTS if CAN_CHANGE_OWNERS or plant != "make_foreign"])
+def test_a_store_whose_id_is_planted_is_not_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plant: str
+) -> None:
+    world = new_world(tmp_path / "shop", monkeypatch)
+    monkeypatch.delenv("LEARNT_TRUSTED")
+    outside = make_outside(tmp_path / "outside")
+    (outside / "file").write_text((world.store / "id").read_text())  # even if it leads to an id that is trusted
+    planted = put(world, ["id"], PLANTS[plant], outside)
+    before = snapshot(world.store)
+
+    def act() -> None:
+        world.run("list")
         world.hook("claude", "UserPromptSubmit", prompt="cache the schema of the replica")
 
-    assert snapshot(tmp_path / "outside") == before
-    assert all("Cache the schema" not in done.out for done in world.done)
-    assert all("Traceback" not in done.err for done in world.done)
+    check(world, planted, outside, act)
+    listed, hook = world.done
+    assert listed.code == 2
+    assert "this project is not trusted" in listed.err
+    assert (hook.code, hook.out) == (0, "")
+    assert snapshot(world.store) == before
 
 
 # ── attacks by name ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -364,6 +447,16 @@ def test_learnings_that_lead_to_the_settings_of_git_leave_them_alone(
     assert (project / ".git" / "config").read_text() == "[core]\n"
 
 
+def test_work_that_cannot_lock_its_spool_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = new_world(tmp_path / "shop", monkeypatch)
+    put(world, [f"{world.spools[0]}.replay.lock"], link_to_folder, make_outside(tmp_path / "outside"))
+
+    done = world.run("work", "--all")
+
+    assert done.code == 1
+    assert "it is a link, and learnt follows none" in done.err
+
+
 @pytest.mark.parametrize("client", SETUP_CLIENTS)
 @pytest.mark.parametrize("attack", ["install file", "install folder", "uninstall file", "uninstall folder"])
 def test_settings_of_a_client_that_a_project_links_are_left_alone(
@@ -406,7 +499,7 @@ def test_settings_of_a_client_that_the_user_links_are_changed_behind_the_link(
     assert "learnt hook" in (dotfiles / "settings.json").read_text()
 
 
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root can make links of somebody else")
+@pytest.mark.skipif(not CAN_CHANGE_OWNERS, reason="only root can make links of somebody else")
 def test_a_link_of_another_user_in_the_home_folder_is_not_followed(home: Path, learnt: Learnt, tmp_path: Path) -> None:
     (tmp_path / "theirs").mkdir()
     (home / ".claude").symlink_to(tmp_path / "theirs")

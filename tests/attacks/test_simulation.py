@@ -52,7 +52,9 @@ class Lesson:
 class Project:
     """A project in which agents converse through the hooks, and a person reviews now and then."""
 
-    def __init__(self, memory: Memory, clock: Clock, chance: random.Random, subjects: int, planted_share: float) -> None:
+    def __init__(
+        self, memory: Memory, clock: Clock, chance: random.Random, subjects: int, planted_share: float
+    ) -> None:
         self.planted_share = planted_share
         self.memory, self.clock, self.chance = memory, clock, chance
         self.lessons = [Lesson(subject, verb) for subject in SUBJECTS[:subjects] for verb in VERBS]

@@ -154,14 +154,18 @@ def _write_files(world: World) -> None:
 
 def _has_plain_file(world: World) -> bool:
     path = world.store / "learnings.md"
-    return not world.store.is_symlink() and path.is_file() and not path.is_symlink()
+    return _is_own(world.store) and path.is_file() and not path.is_symlink()
+
+
+def _is_own(store: Path) -> bool:
+    return not store.is_symlink() and store.stat().st_uid == os.geteuid()
 
 
 def _restore(world: World) -> None:
     world.run("backup", "--output", str(world.project / "copy.db"))
     world.run("backup", "--restore", str(world.project / "copy.db"))
     path = world.store / "learnt.db"
-    if path.is_file() and not path.is_symlink() and not world.store.is_symlink() and not world.address:
+    if _is_own(world.store) and path.is_file() and not path.is_symlink() and not world.address:
         path.write_bytes(b"x" * 5000)
     world.run("backup", "--restore", str(world.project / "copy.db"))
 

@@ -72,7 +72,7 @@ class LoopRun:
         self._claimed = 0
         self._ended: list[AttemptResult] = []
         self._stopped = ""
-        self._error: LearntError | None = None
+        self._error: LearntError | OSError | None = None
         self._over = False
         self._name = new_id("worker", time.time_ns() // 1_000_000)
 
@@ -120,9 +120,9 @@ class LoopRun:
             with self._open_memory() as memory:
                 while self._next(memory):
                     pass
-        except LearntError as error:
+        except (LearntError, OSError) as error:
             self._error = self._error or error
-            self.stop(error.message)
+            self.stop(str(error))
         finally:
             with self._changed:
                 self._changed.notify_all()
