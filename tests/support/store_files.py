@@ -81,6 +81,7 @@ class World:
         assert self.run("init").code == 0
         (self.store / "prompts").mkdir()
         (self.store / "prompts" / "task.md").write_text("$title $text $brief $sigils\n")
+        assert self.run("trust", "--yes").code == 0
         self.id = (self.store / "id").read_text().strip()
         added = self.run("add", "Cache the schema of the replica", "--json")
         self.learning = json.loads(added.out)["id"]
