@@ -238,6 +238,8 @@ def test_the_answers_about_upkeep_keep_their_shape(shop: Outside, golden: Golden
     shop.json("backup", "--restore", saved)
     shop.json("usage")
     shop.json("stats", "--weeks", "1", "--limit", "2")
+    shop.json("trust", "--yes")
+    shop.json("untrust")
     golden.check("upkeep.txt", shop.transcript())
 
 

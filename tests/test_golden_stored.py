@@ -36,6 +36,13 @@ def stored(outside: Outside) -> Outside:
     return outside
 
 
+def put_spool(outside: Outside) -> Path:
+    """Copy the stored spool into a store that has an id, under the name that depends on it; return its path."""
+    with Memory.open(outside.project) as memory:
+        path = Path(memory.context.store.spool._path)
+    return put(outside, "spool.jsonl").rename(path)
+
+
 def put(outside: Outside, name: str) -> Path:
     """Copy a stored file into the project; return its path."""
     folder = outside.project / ".learnt"
@@ -171,7 +178,7 @@ def test_a_stored_spool_is_taken_up_exactly_once(stored: Outside, golden: Golden
 
     assert not waiting.exists()
     taken_up = rows(stored)
-    put(stored, "spool.jsonl")
+    waiting = put_spool(stored)
     stored.quietly("list")
     assert not waiting.exists()
     assert rows(stored) == taken_up
@@ -181,7 +188,7 @@ def test_a_stored_spool_is_taken_up_exactly_once(stored: Outside, golden: Golden
 
 def test_what_waited_in_a_spool_is_seen_afterwards(stored: Outside) -> None:
     before = json.loads(stored.quietly("list", "--json").out)["learnings"]
-    put(stored, "spool.jsonl")
+    put_spool(stored)
 
     after = json.loads(stored.quietly("list", "--json").out)["learnings"]
 

@@ -627,7 +627,7 @@ def test_a_slot_is_kept_for_a_trial_though_enough_trusted_learnings_fit(memory: 
 
 def test_a_trial_ends_when_it_was_shown_often_and_never_helped(memory: Memory) -> None:
     doubtful = memory.add("Restart the queue worker twice", origin="agent")
-    for number in range(10):
+    for number in range(3):
         assert doubtful.id in memory.brief("restart the queue worker", task=f"task_{number}").learning_ids
     assert memory.brief("restart the queue worker", task="task_last").learning_ids == ()
 

@@ -130,7 +130,8 @@ def adopt(here: Project, environ: dict[str, str], *, settings: str | None = None
     }
     path = os.path.join(_records_folder(environ), id)
     try:
-        files.make_folders(os.path.dirname(path))
+        for folder in (user_data_folder(environ), os.path.dirname(path)):
+            files.make_folders(folder)
         files.replace_file(path, json.dumps(content).encode(), durable=False)
         if read_id(here.folder) != id:
             own = os.path.join(here.folder, ID_FILE)

@@ -138,7 +138,8 @@ class Context:
     def prompts_folder(self) -> str:
         """The folder of the project's own prompts; empty if the user has not accepted them."""
         folder = self.store.place.folder
-        if self.standing.prompts not in (trust.EVERYTHING, trust.digest_prompts(folder)):
+        is_accepted = self.standing.prompts in (trust.EVERYTHING, trust.digest_prompts(folder))
+        if not is_accepted and not trust.is_below(self.root, self.settings.trusted):
             path = os.path.join(folder, trust.PROMPTS)
             self.remarks.append(f"{path} has no effect: `learnt trust` shows the prompts in it and asks")
             return ""
@@ -313,8 +314,8 @@ def _give_id(here: Project, standing: Standing, configuration: Configuration, en
 def bind_to_id(place: Place) -> None:
     """Mark the files of an earlier version as those of a store with an id."""
     place.spool_without_id().rename_to(place.spool())
-    if not place.address and place.exists():
-        database = SqliteDatabase(place.path, wait_ms=place.wait_ms)
+    if os.path.exists(place.local_path):
+        database = SqliteDatabase(place.local_path, wait_ms=place.wait_ms)
         try:
             database.stamp(place.stamp)
         finally:
@@ -434,9 +435,12 @@ def source_place(path: str) -> Place:
             f"`sources` lists {path}, which is not in a project",
             hint="correct the setting, or check that project out there",
         )
-    standing = examine_trust(source, dict(os.environ))
+    environ = dict(os.environ)
+    standing = examine_trust(source, environ)
     trust.require(standing)
-    settings = load(settings_files(source.root), {}, accepted=standing.settings).settings
+    folders = load(settings_files(None), environ).settings.trusted
+    accepted = trust.EVERYTHING if trust.is_below(source.root, folders) else standing.settings
+    settings = load(settings_files(source.root), {}, accepted=accepted).settings
     place = own_place(source, settings).replace(scope=source.name, read_only=True, id=standing.id)
     if not place.exists():
         raise WrongRequest(

@@ -82,6 +82,11 @@ class ProjectTrust:
                     yield cls(here)
             names[:] = sorted(name for name in names if not name.startswith("."))
 
+    @property
+    def root(self) -> str:
+        """The project's folder."""
+        return self._here.root
+
     def preview(self) -> TrustPreview:
         """Return what would take effect; nothing is changed."""
         standing = examine_trust(self._here, self._environ)

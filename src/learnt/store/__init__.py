@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     Applier = Callable[[Database, dict[str, Any]], object]
 
 DATABASE_FILE = "learnt.db"
+MIRROR_FILE = "mirror.db"
 DAMAGE_NOTE = "learnt.db.damaged"
 BACKUPS_FOLDER = "backups"
 PATIENCE_MS = 100  # how long a process waits for the database before it spools or skips a write
@@ -78,6 +79,11 @@ class Place(Value):
     def stamp(self) -> int:
         """The number in the header of this store's databases; 0 if the store has no id."""
         return int(digest(self.id)[:8], 16) >> 1 if self.id else 0
+
+    @property
+    def local_path(self) -> str:
+        """The SQLite file, or the mirror of a server."""
+        return os.path.join(self.folder, MIRROR_FILE) if self.address else self.path
 
     def spool(self) -> Spool:
         """Return this store's spool. Its name depends on the store's id, and on the server and the project, if any.

@@ -51,6 +51,8 @@ def note(folder: str, client: str, event: str, at: int, duration_ms: float, char
         try:
             _write(path, content)
         except FileNotFoundError:
+            if not os.path.isdir(folder):
+                return
             make_folders(os.path.dirname(path))
             _write(path, content)
     except OSError:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from learnt.store.database import Database, Row
     from learnt.store.happened import BriefRecord, Happening, WarningRecord
 
-FILE = "mirror.db"
 _LOCK = "mirror.lock"
 _REFRESHED_AT = "mirror refreshed at"
 _BATCH_ROWS = 1_000
@@ -108,7 +107,7 @@ class Mirror(Store):
             self._guard = None
 
     def _open(self) -> Database:
-        path = _path(self.place)
+        path = self.place.local_path
         no_mirror = NoStore(
             f"there is no mirror of the server at {path} yet", hint="the worker creates it; try again soon"
         )
@@ -151,7 +150,7 @@ def refresh(server: Store, *, examine: bool = True) -> None:
 
 def discard(place: Place) -> None:
     """Delete a server's mirror, if there is one, once hooks have closed it."""
-    if os.path.lexists(_path(place)):
+    if os.path.lexists(place.local_path):
         with Locked(os.path.join(place.folder, _LOCK)):
             _delete(place)
 
@@ -217,7 +216,9 @@ class _NewMirror(Mirror):
     """A mirror that is being built."""
 
     def _open(self) -> Database:
-        database = SqliteDatabase(_path(self.place), wait_ms=self.place.wait_ms, create=True, stamp=self.place.stamp)
+        database = SqliteDatabase(
+            self.place.local_path, wait_ms=self.place.wait_ms, create=True, stamp=self.place.stamp
+        )
         from learnt.store import migrate  # hooks do not need it
 
         migrate.bring_up_to_date(database, version=self.version, now_ms=self.clock())
@@ -344,10 +345,6 @@ def _put(target: Database, table: str, keys: tuple[str, ...], row: Row, *, only_
     target.insert(table, row, otherwise=conflict)
 
 
-def _path(place: Place) -> str:
-    return os.path.join(place.folder, FILE)
-
-
 def _delete(place: Place) -> None:
     for ending in ENDINGS:
-        files.remove_file(_path(place) + ending)
+        files.remove_file(place.local_path + ending)

@@ -35,13 +35,14 @@ def trust_run(arguments: Arguments) -> None:
         if not arguments.json:
             say(f"Trusted {preview.project.root}; `learnt untrust` takes it back")
     if arguments.json:
-        show_json([_record(preview) for _, preview in previews])
+        show_json([_record(project.preview()) for project in projects])
 
 
 def untrust_run(arguments: Arguments) -> None:
-    revoked = ProjectTrust.of_folder(".").revoke()
+    project = ProjectTrust.of_folder(".")
+    revoked = project.revoke()
     if arguments.json:
-        show_json({"id": ".", "revoked": revoked})
+        show_json({"id": project.root, "revoked": revoked})
     else:
         say("The project is not trusted any more: nothing of it takes effect" if revoked else "It was not trusted")
 
