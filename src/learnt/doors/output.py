@@ -74,7 +74,8 @@ def print_error(error: LearntError, subject: str = "") -> None:
     about = f"{subject}: " if subject else ""
     print(f"{paint('error:', 'red', sys.stderr)} {_indent(about + error.message)}", file=sys.stderr)
     if error.hint:
-        print(f"\n{paint('hint:', 'cyan', sys.stderr)} {_indent(error.hint)}", file=sys.stderr)
+        # A hint is ours, and may contain lines for a file, where an indent would matter.
+        print(f"\n{paint('hint:', 'cyan', sys.stderr)} {clean(error.hint)}", file=sys.stderr)
 
 
 def _indent(text: str) -> str:

@@ -232,7 +232,8 @@ def _watch(memory: Memory, state: dict[str, Any]) -> dict[str, Any]:
     sys.stdout.write(_ALTERNATE_SCREEN)
     try:
         while _is_active(state):
-            say(_CLEAR + paint("learnt status; Ctrl-C stops it", "dim"))
+            sys.stdout.write(_CLEAR)
+            say(paint("learnt status; Ctrl-C stops it", "dim"))
             _show_state(state)
             sys.stdout.flush()
             time.sleep(_POLL_S)
