@@ -2,6 +2,7 @@
 alter table learning add column vouched text not null default '' check (vouched in ('', 'person', 'evidence'));
 alter table learning add column author text not null default '';         -- a person, an agent, or what it was copied from
 alter table learning add column visibility text not null default 'project';
+create index learning_by_voucher on learning (project, status, vouched);
 
 -- What speaks for or against a learning, once for each conversation.
 create table evidence (
