@@ -29,11 +29,13 @@ _RANKING_COLUMNS = (
 )
 _MAX_TRIGGERED = 500
 _EQUALITY_FIELDS = ("status", "domain", "category", "kind", "goal", "task")
+# An index has exactly this expression.
+_TRUST = "(case when learning.vouched = '' then -1 when learning.pinned = 1 then 1 else learning.confidence end)"
 _COMPARISONS = {
     "exclude_goal": "learning.goal != :exclude_goal",
     "min_confidence": "learning.confidence >= :min_confidence",
-    "trusted_from": "learning.vouched <> '' and (learning.confidence >= :trusted_from or learning.pinned = 1)",
-    "doubted_below": "(learning.vouched = '' or (learning.confidence < :doubted_below and learning.pinned = 0))",
+    "trusted_from": f"{_TRUST} >= :trusted_from",
+    "doubted_below": f"{_TRUST} < :doubted_below",
 }
 
 

@@ -2,7 +2,9 @@
 alter table learning add column vouched text not null default '' check (vouched in ('', 'person', 'evidence'));
 alter table learning add column author text not null default '';         -- a person, an agent, or what it was copied from
 alter table learning add column visibility text not null default 'project';
-create index learning_by_voucher on learning (project, status, vouched);
+create index learning_by_trust on learning (
+    project, status, (case when vouched = '' then -1 when pinned = 1 then 1 else confidence end)
+);
 
 -- What speaks for or against a learning, once for each conversation.
 create table evidence (
