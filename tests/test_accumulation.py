@@ -15,7 +15,7 @@ import pytest
 
 from learnt import Memory
 from learnt.learnings_file.read import parse
-from learnt.text.tokens import estimate_tokens
+from learnt.text.words import estimate_tokens
 from tests.conftest import Done
 from tests.support.accumulation import AGENT, Model, Workshop, lesson, until
 from tests.support.past import correction, kept_at_home

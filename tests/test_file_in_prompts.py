@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from learnt import Memory
-from learnt.text.tokens import estimate_tokens
+from learnt.text.words import estimate_tokens
 from tests.conftest import Done
 from tests.support.accumulation import Workshop
 from tests.support.words import tells

@@ -16,7 +16,7 @@ from learnt.learnings_file.read import Bullet, LooseText, ParsedFile, lines_for_
 from learnt.learnings_file.write import Rendering, compare_renderings, diff, render, select
 from learnt.model import Learning
 from learnt.text.clean import fold
-from learnt.text.tokens import estimate_tokens
+from learnt.text.words import estimate_tokens
 from learnt.weigh.confidence import impact, stage
 
 NASTY = [

@@ -22,7 +22,7 @@ from learnt.llm import Completion, ModelRequest, Provider, complete
 from learnt.llm.calls import check_caps, cost_usd, forecast_usd
 from learnt.llm.command import OUTPUT_LIMIT_BYTES
 from learnt.llm.schema import check, find_value
-from learnt.text.tokens import estimate_tokens
+from learnt.text.words import estimate_tokens
 from tests.support.service_stub import TOKENS_IN, TOKENS_OUT, Reply, ServiceStub
 
 SCHEMA: Mapping[str, Any] = {

@@ -25,7 +25,7 @@ from learnt.store import learnings, migrate
 from learnt.store.database import MIGRATIONS
 from learnt.store.learnings import Change
 from learnt.text.records import as_record
-from learnt.text.tokens import estimate_tokens
+from learnt.text.words import estimate_tokens
 from learnt.weigh.confidence import impact
 from tests.conftest import Clock, Done
 from tests.support import faults

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from learnt.text.tokens import estimate_tokens
+from learnt.text.words import estimate_tokens
 
 ROOT = Path(__file__).parent.parent
 _MOST_RATIO = {"cosqa-dev": 1.35}  # functions without a word of prose: short names between signs

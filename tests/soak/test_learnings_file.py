@@ -26,7 +26,7 @@ from learnt.learnings_file.lines import bullet_key, line_of
 from learnt.learnings_file.read import parse
 from learnt.model import Learning
 from learnt.store import regenerations
-from learnt.text.tokens import estimate_tokens
+from learnt.text.words import estimate_tokens
 from tests.conftest import Clock
 from tests.soak import seed_of
 from tests.support import faults

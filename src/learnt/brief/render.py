@@ -13,7 +13,7 @@ from __future__ import annotations
 from learnt.model import PARAGRAPHS, Learning, Value
 from learnt.text.fence import fenced, quoted, quoted_line
 from learnt.text.times import age
-from learnt.text.tokens import estimate_tokens
+from learnt.text.words import estimate_tokens
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -33,8 +33,8 @@ from learnt.text.records import read_fields
 from learnt.text.redact import redact
 from learnt.text.times import HOUR_MS
 from learnt.text.titles import key_of
-from learnt.text.tokens import estimate_tokens
 from learnt.text.triggers import Situation
+from learnt.text.words import estimate_tokens
 from learnt.weigh.confidence import impact
 
 TYPE_CHECKING = False

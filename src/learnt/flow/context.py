@@ -24,9 +24,9 @@ from learnt.project import (
     user_settings_file,
 )
 from learnt.store import PATIENCE_MS, Place, Store, learnings, make_folder
-from learnt.store.evidence import conversation_of
 from learnt.store.learnings import Change
 from learnt.store.sqlite import SqliteDatabase
+from learnt.store.tasks import conversation_of
 from learnt.system.files import check_file, touch_private
 from learnt.text.clean import fold
 from learnt.text.records import without_secrets

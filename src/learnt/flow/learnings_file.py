@@ -32,7 +32,7 @@ from learnt.system.files import remove_file
 from learnt.system.git_lines import find_owners
 from learnt.text.redact import redact
 from learnt.text.times import MONTH_MS
-from learnt.text.tokens import estimate_tokens
+from learnt.text.words import estimate_tokens
 from learnt.weigh.confidence import impact, stage
 
 _TRIES_TO_WRITE = 5

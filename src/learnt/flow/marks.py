@@ -11,7 +11,7 @@ from __future__ import annotations
 from learnt.errors import WrongRequest
 from learnt.flow.briefs import injected
 from learnt.model import PROGRAM, text_id
-from learnt.store import evidence, happened, learnings, reviews
+from learnt.store import evidence, happened, learnings, reviews, tasks
 from learnt.store.happened import Mark
 from learnt.store.learnings import Change
 from learnt.store.reviews import Escalation
@@ -89,7 +89,7 @@ def undo_mark(context: Context, store: Store, undone: tuple[Event, bool]) -> Non
     if is_undone:
         evidence.remove(store.database, mark.learning, _kind_of(mark), at=mark.at)
     else:
-        conversation = evidence.conversation_of(context.store.database, mark.task)
+        conversation = tasks.conversation_of(context.store.database, mark.task)
         conversation = _name_in(context, store.database, conversation)
         evidence.add(store.database, mark.learning, conversation, _kind_of(mark), at=mark.at)
     if store is context.store:
@@ -131,7 +131,7 @@ def _reason_against_agent(context: Context, store: Store, id: str, task: str, ta
 
 def source_of(context: Context, learning: Learning) -> str:
     """Return the conversation that taught a learning."""
-    return evidence.conversation_of(context.store.database, learning.task) if learning.task else ""
+    return tasks.conversation_of(context.store.database, learning.task) if learning.task else ""
 
 
 def note_repetition(context: Context, learning: Learning, conversation: str, *, at: int) -> Learning:

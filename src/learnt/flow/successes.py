@@ -10,7 +10,7 @@ from learnt.flow.context import Context
 from learnt.flow.marks import source_of, vouch_when_enough
 from learnt.mine.recommend import list_recommended_signs
 from learnt.model import PROGRAM, Learning
-from learnt.store import evidence, learnings
+from learnt.store import evidence, learnings, tasks
 from learnt.store.database import Database
 from learnt.store.learnings import Change
 from learnt.text.times import DAY_MS
@@ -40,11 +40,11 @@ def _vouches(context: Context, database: Database, learning: Learning, now: int)
     signs = [] if is_copied(learning) else list_recommended_signs(learning)
     if not signs:
         return False
-    runs, tasks = evidence.count_runs(database, learning, signs)
+    runs, after = evidence.count_runs(database, learning, signs)
     if not are_due_to_learning(runs):
         return False
     source = source_of(context, learning)
-    others = sorted({evidence.conversation_of(database, task) for task in tasks} - {source})
+    others = sorted({tasks.conversation_of(database, task) for task in after} - {source})
     new = [other for other in others if evidence.add(database, learning.id, other, evidence.WORKED, at=now)]
     if new:
         worked = Change(what="worked", who=PROGRAM, at=now)

@@ -26,7 +26,7 @@ from learnt.learnings_file.read import (
 )
 from learnt.model import AVOID, Learning, Value
 from learnt.text.redact import black_out
-from learnt.text.tokens import estimate_tokens
+from learnt.text.words import estimate_tokens
 from learnt.weigh.provenance import is_persons
 
 _MAX_WITHOUT_HEADINGS = 5

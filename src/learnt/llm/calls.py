@@ -18,7 +18,7 @@ from learnt.errors import InvalidValue
 from learnt.model import Value
 from learnt.text.clean import clean
 from learnt.text.times import DAY_S
-from learnt.text.tokens import estimate_tokens
+from learnt.text.words import estimate_tokens
 
 PROVIDERS = ("none", "command", "anthropic", "openai")
 # The stored results.

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 HELPFUL, NOT_HELPFUL, REPEATED, WORKED = "helpful", "not helpful", "repeated", "worked"
 UNKNOWN_CONVERSATION = "an agent's shell"
 """The conversation of an agent that does not say which one it takes part in; it may be any, so it proves nothing."""
-_MAX_PARENTS = 10
 _MAX_RECENT = 500
 _COUNTED_UNTIL = "successes counted until"
 
@@ -42,16 +41,6 @@ class Runs(Value):
     """Conversations that had not been given it."""
     all_others: int
     """Conversations that had not been given it, whatever they ran."""
-
-
-def conversation_of(database: Database, task: str) -> str:
-    """Return the conversation of a task: the task itself, or for a sub-agent, the task that it works for."""
-    for _ in range(_MAX_PARENTS):
-        parent = database.value("select parent from task where project = :project and id = :id", id=task)
-        if not parent:
-            break
-        task = parent
-    return task
 
 
 def add(database: Database, learning: str, conversation: str, kind: str, *, at: int) -> bool:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from learnt.store.database import Database, Row
 
+_MAX_PARENTS = 10
 _FLAGS = ("skip_learnings", "queued")
 _FIXED_IN_CLAIM = ("worker", "host", "pid", "started_at")
 _UNCHANGED = ("task", "number", "model_reason")
@@ -499,3 +500,13 @@ def _attempt(row: Row) -> Attempt:
 
 def _failure(row: Row) -> Failure:
     return Failure.from_row(clean_row(row), files=tuple(read_json(row["files"])))
+
+
+def conversation_of(database: Database, task: str) -> str:
+    """Return the conversation of a task: the task itself, or for a sub-agent, the task that it works for."""
+    for _ in range(_MAX_PARENTS):
+        parent = database.value("select parent from task where project = :project and id = :id", id=task)
+        if not parent:
+            break
+        task = parent
+    return task
