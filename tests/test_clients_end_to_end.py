@@ -184,8 +184,8 @@ def test_what_was_said_on_the_way_is_learnt_and_a_mark_counts_once(told: Told) -
     assert (said["origin"], said["task"]) == ("agent", debrief["task"])
     assert debrief["title"] == "Please ship it with the harbour key"
     assert debrief["learnings"] == 2, "with what was found out about the script"
-    assert told.learnings[MATCHED]["confidence"] == pytest.approx(0.75)
-    assert told.learnings[PINNED]["confidence"] == pytest.approx(0.7)
+    assert told.learnings[MATCHED]["confidence"] == pytest.approx(0.85)
+    assert told.learnings[PINNED]["confidence"] == pytest.approx(0.8)
 
 
 def test_nothing_that_learnt_said_itself_is_learnt(told: Told) -> None:
@@ -253,7 +253,7 @@ def test_an_agent_of_the_loop_is_briefed_and_debriefed_by_the_loop_alone(told: T
     assert [one["outcome"] for one in done if one["what"] == "debrief"] == ["done"]
     (stored,) = (one for one in story.told("list")["learnings"] if one["title"].startswith("The crane"))
     assert (stored["task"], stored["recurrences"]) == (task, 0)
-    assert story.told("show", told.matched)["confidence"] == pytest.approx(0.8)
+    assert story.told("show", told.matched)["confidence"] == pytest.approx(0.9)
 
 
 def test_a_conversation_that_was_compacted_is_briefed_anew(told: Told) -> None:
@@ -297,7 +297,7 @@ def test_a_sub_agent_gets_its_own_brief_and_is_debriefed_on_its_own(told: Told) 
     done = {one["what"]: one for one in story.told("activity")["activity"] if one["task"] == stored["task"]}
     assert (done["brief"]["occasion"], done["brief"]["agent"]) == ("agent", AGENTS[told.client])
     assert (done["debrief"]["learnings"], done["debrief"]["agent"]) == (1, AGENTS[told.client])
-    assert story.told("show", told.pinned)["confidence"] == pytest.approx(0.75)
+    assert story.told("show", told.pinned)["confidence"] == pytest.approx(0.85)
 
 
 def test_after_uninstall_nothing_is_left(told: Told) -> None:

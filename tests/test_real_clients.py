@@ -59,6 +59,9 @@ def environment(client: str, folder: Path, stub: ModelStub, *, trusted: Path) ->
     home, temporary = folder / "their-home", folder / "tmp"
     for made in (home, temporary):
         made.mkdir(exist_ok=True)
+    settings = home / ".config" / "learnt" / "learnt.toml"
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text(f"trusted = [{json.dumps(str(folder))}]\n")  # the stores were made in another home
     return {
         "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}",
         "HOME": str(home),
