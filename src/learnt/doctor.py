@@ -32,6 +32,7 @@ from learnt.strategy.figures import TrackRecord
 from learnt.text.redact import without_password
 from learnt.text.templates import split_command_line
 from learnt.text.times import ago
+from learnt.trust import is_tracked
 
 PromptCheck = Callable[[str, Collection[str]], Iterable[tuple[str, str]]]
 _ANY_MODEL = "some-model"
@@ -75,6 +76,9 @@ def _examine_project(
     here: Project, store: StoreCheck, configuration: Configuration, check_prompts: PromptCheck
 ) -> Iterator[Diagnosis]:
     settings, tasks = configuration.settings, store.queued_tasks()
+    if is_tracked(here):
+        detail = "git tracks it: whoever can push to the repository can change it"
+        yield Diagnosis.problem("store", detail, "`git rm -r --cached .learnt`, then `git add .learnt/learnings*`")
     yield from _examine_work(here, settings, open_tasks=sum(task.status not in ENDED for task in tasks))
     yield from _examine_provider(settings, project.user_settings_file(dict(os.environ)))
     yield from store.examine_agents(configuration)

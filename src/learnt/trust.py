@@ -152,6 +152,20 @@ def digest_prompts(folder: str) -> str:
     return digest("\n".join(contents)) if names else ""
 
 
+def is_tracked(here: Project) -> bool | None:
+    """Return whether git's index contains a file of the store that people do not share; None if only git can tell."""
+    index = os.path.join(here.root, ".git", "index")
+    try:
+        content = files.read_regular(index, max_bytes=_MAX_INDEX_BYTES)
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError):
+        return None
+    if content[4:8] not in (b"\0\0\0\2", b"\0\0\0\3"):
+        return None  # from version 4 on, the index shortens paths
+    return any(name in content for name in (b".learnt/learnt.db", b".learnt/spool", b".learnt/mirror"))
+
+
 def revoke(here: Project, environ: dict[str, str]) -> bool:
     """Take trust back; return whether there was any."""
     id = read_id(here.folder)
@@ -189,23 +203,7 @@ def _was_used_here(here: Project) -> bool:
         times = [os.lstat(os.path.join(here.folder, name)).st_ctime for name in os.listdir(here.folder)]
     except OSError:
         return False
-    return max(times) - min(times) >= _USED_FOR_S and not _is_tracked(here)
-
-
-def _is_tracked(here: Project) -> bool:
-    """Return whether git may have brought the store: its index contains a path in the store that people do not share.
-
-    From version 4 on, the index shortens paths, so only git could tell.
-    """
-    index = os.path.join(here.root, ".git", "index")
-    try:
-        content = files.read_regular(index, max_bytes=_MAX_INDEX_BYTES)
-    except FileNotFoundError:
-        return False
-    except (OSError, ValueError):
-        return True
-    names = (b".learnt/learnt.db", b".learnt/spool", b".learnt/mirror")
-    return content[4:8] not in (b"\0\0\0\2", b"\0\0\0\3") or any(name in content for name in names)
+    return max(times) - min(times) >= _USED_FOR_S and is_tracked(here) is False
 
 
 def _records_folder(environ: dict[str, str]) -> str:

@@ -250,6 +250,15 @@ def own(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return project
 
 
+def test_a_store_of_one_s_own_that_git_tracks_is_pointed_out(own: Path, learnt: Learnt) -> None:
+    remark = "whoever can push to the repository can change it"
+    subprocess.run(["git", "init", "-q"], cwd=own, check=True)
+    assert remark not in learnt("doctor").out + learnt("trust").out
+    subprocess.run(["git", "add", "--force", ".learnt"], cwd=own, check=True)
+    assert remark in learnt("doctor").out
+    assert remark in learnt("trust").out
+
+
 def test_what_is_made_here_is_trusted_and_stays_so_when_it_is_moved(own: Path, learnt: Learnt) -> None:
     assert learnt("list").code == 0
     moved = own.parent / "moved"

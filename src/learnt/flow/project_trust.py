@@ -26,6 +26,7 @@ from learnt.text.redact import without_password
 _MAX_TITLES = 10
 _MAX_FILES = 10_000
 _LOOK_MS = 2_000
+_TRACKED = "git tracks the store: whoever can push to the repository can change it"
 
 
 class TrustPreview(Value):
@@ -99,6 +100,7 @@ class ProjectTrust:
             settings=tuple(_list_settings(configuration, self._load(trust.EVERYTHING))),
             prompts=tuple(_list_prompts(self._here.folder)),
             problems=problems,
+            remarks=(_TRACKED,) if trust.is_tracked(self._here) else (),
         )
         return preview if problems else self._with_store(preview, configuration)
 
@@ -144,7 +146,8 @@ class ProjectTrust:
                 pinned = learnings.pinned_titles(store.database, limit=_MAX_TITLES)
             return preview.replace(pending=pending, learnings=total, pinned=tuple(pinned))
         except LearntError as error:
-            return preview.replace(pending=pending, remarks=(f"the store cannot be read: {error.message}",))
+            unreadable = f"the store cannot be read: {error.message}"
+            return preview.replace(pending=pending, remarks=(*preview.remarks, unreadable))
         finally:
             store.close()
 
