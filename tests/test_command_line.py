@@ -871,7 +871,7 @@ class TestUserWideStore:
         self, shop: Line, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert "init --user" in shop.refused("add", "X", "--user")
-        assert not (home / ".local").exists()
+        assert not (home / ".local" / "share" / "learnt" / "learnt.db").exists()
         assert str(home / ".local/share/learnt/learnt.db") in shop.text("init", "--user")
         id = shop.add("True everywhere", "--user")
         shop.add("True here")
