@@ -14,6 +14,7 @@ import sys
 from learnt.errors import WrongRequest
 from learnt.model import Value
 from learnt.system.files import read_regular
+from learnt.system.git_index import tracked_below
 
 SETTINGS_FILE = "learnt.toml"
 _MAX_GIT_FILE_BYTES = 1_000_000
@@ -83,6 +84,15 @@ def head_commit(root: str) -> str:
             return commit
     packed = [line.split() for line in _lines(os.path.join(_common_dir(git_dir), "packed-refs"))]
     return next((words[0] for words in packed if words[1:] == [name]), "")
+
+
+def tracked_in(root: str, name: str) -> set[str]:
+    """Return what git tracks in a folder at the top of a worktree; nothing outside git. See `tracked_below`."""
+    git_dir = _git_dir(root)
+    if git_dir is None or git_dir == root:
+        return set()
+    long = "sha256" in " ".join(_lines(os.path.join(_common_dir(git_dir), "config"))).lower()
+    return tracked_below(os.path.join(git_dir, "index"), name, hash_bytes=32 if long else 20)
 
 
 def user_data_folder(environ: dict[str, str]) -> str:

@@ -14,14 +14,14 @@ import stat
 import sys
 import time
 
-from learnt.errors import NotTrusted, cannot_write
+from learnt.errors import LearntError, NotTrusted, cannot_write
 from learnt.model import Value, digest, is_id
-from learnt.project import HOOK_LOG, user_data_folder
+from learnt.project import HOOK_LOG, tracked_in, user_data_folder
 from learnt.system import files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from learnt.project import Project
 
@@ -31,10 +31,14 @@ ID_FILE = "id"
 PROMPTS = "prompts"
 _RECORDS = "trust"
 _USED_FOR_S = 3_600
-_MAX_INDEX_BYTES = 500_000_000
 _MAX_BYTES = 1_000_000
 # What people write and share; it is read as text of strangers, and makes no store.
 SHARED = frozenset((".gitignore", "learnings.md", "learnings", PROMPTS, HOOK_LOG, "fired", "backups"))
+# What only SQLite and learnt write, and is believed without a stamp of its own.
+_WRITTEN_HERE = (
+    *(f"{name}{ending}" for name in ("learnt.db", "mirror.db") for ending in ("-wal", "-journal")),
+    "learnt.db.damaged",
+)
 # Set by the clients in the shells that they give to their agents.
 AGENT_VARIABLES = (
     "AGENT",
@@ -85,6 +89,9 @@ def examine(here: Project, environ: dict[str, str]) -> Standing:
     if status.st_uid not in (_user_id(status), record.get("owner")):
         return Standing(trusted=False, reason=f"{here.folder} belongs to another user")
     if record and not _is_copy(here.folder, id, record):
+        brought = files_of_git(here.folder)
+        if brought:
+            return Standing(trusted=False, reason=f"git has put {brought[0]} into {here.folder}")
         settings, prompts = (str(record.get(name, NOTHING)) for name in ("settings", "prompts"))
         return Standing(trusted=True, id=id, settings=settings, prompts=prompts)
     if not _has_store(here.folder):
@@ -115,11 +122,12 @@ def require(standing: Standing) -> None:
 def adopt(here: Project, environ: dict[str, str], *, settings: str | None = None, prompts: str | None = None) -> str:
     """Trust a store from now on, and return its id; its folder must exist.
 
-    `settings` and `prompts` are the digests of what is accepted; None leaves what was accepted as it is.
+    `settings` and `prompts` are the digests of what is accepted; None leaves what was accepted as it is. An id that
+    came along is replaced: whoever knows it could replace the store unnoticed.
     """
     id = read_id(here.folder)
     record = _read_record(environ, id) if id else {}
-    if not id or (record and _is_copy(here.folder, id, record)):
+    if not record or _is_copy(here.folder, id, record):
         id, record = f"store_{os.urandom(16).hex()}", {}
     content = {
         "folder": here.folder,
@@ -183,29 +191,28 @@ def _has_store(folder: str) -> bool:
 def _was_used_here(here: Project) -> bool:
     """Return whether this user's learnt has worked with a store for a while, and git did not bring it.
 
-    The times at which files were last changed cannot be brought along: unpacking sets them all at once.
+    The times at which files were last changed cannot be brought along: unpacking sets them all at once. Those of what
+    people share say nothing.
     """
     try:
-        times = [os.lstat(os.path.join(here.folder, name)).st_ctime for name in os.listdir(here.folder)]
+        names = set(os.listdir(here.folder)) - SHARED
+        times = [os.lstat(os.path.join(here.folder, name)).st_ctime for name in names]
     except OSError:
         return False
-    return max(times) - min(times) >= _USED_FOR_S and not _is_tracked(here)
+    return max(times) - min(times) >= _USED_FOR_S and not files_of_git(here.folder, names)
 
 
-def _is_tracked(here: Project) -> bool:
-    """Return whether git may have brought the store: its index contains a path in the store that people do not share.
-
-    From version 4 on, the index shortens paths, so only git could tell.
-    """
-    index = os.path.join(here.root, ".git", "index")
+def files_of_git(folder: str, names: Collection[str] = _WRITTEN_HERE) -> list[str]:
+    """Return which of these files in a store git tracks, so that others can replace them; all if that is not known."""
+    present = sorted({*names} & {*os.listdir(folder)})
+    if not present:
+        return []  # as nearly always, and the index need not be read
+    holder, name = os.path.split(folder)
     try:
-        content = files.read_regular(index, max_bytes=_MAX_INDEX_BYTES)
-    except FileNotFoundError:
-        return False
-    except (OSError, ValueError):
-        return True
-    names = (b".learnt/learnt.db", b".learnt/spool", b".learnt/mirror")
-    return content[4:8] not in (b"\0\0\0\2", b"\0\0\0\3") or any(name in content for name in names)
+        tracked = {path.partition("/")[0] for path in tracked_in(holder, name)}
+    except (OSError, ValueError, LearntError):
+        return present
+    return present if "." in tracked else [name for name in present if name in tracked]
 
 
 def _records_folder(environ: dict[str, str]) -> str:

@@ -311,9 +311,10 @@ def _give_id(here: Project, standing: Standing, configuration: Configuration, en
         raise
 
 
-def bind_to_id(place: Place) -> None:
-    """Mark the files of an earlier version as those of a store with an id."""
-    place.spool_without_id().rename_to(place.spool())
+def bind_to_id(place: Place, *, former: Place | None = None) -> None:
+    """Mark files as those of a store with an id: those of an earlier version, or of the same store before."""
+    for spool in (place.spool_without_id(), *([former.spool()] if former else [])):
+        spool.rename_to(place.spool())
     if os.path.exists(place.local_path):
         database = SqliteDatabase(place.local_path, wait_ms=place.wait_ms)
         try:
