@@ -191,10 +191,9 @@ def test_records_that_wait_are_kept_when_trust_was_taken_back_for_a_while(projec
     assert "The queue drops messages" in learnt("list", "--status", "all").out
 
 
-@pytest.mark.parametrize("version", ["2", "4"])
 @pytest.mark.parametrize("name", ["learnt.db-wal", "learnt.db-journal", "learnt.db.damaged"])
 def test_a_log_that_git_brought_is_not_played(
-    theirs: Path, project: Path, learnt: Learnt, name: str, version: str, monkeypatch: pytest.MonkeyPatch
+    theirs: Path, project: Path, learnt: Learnt, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.rmtree(theirs / ".learnt")
     _commit(theirs)
@@ -209,7 +208,6 @@ def test_a_log_that_git_brought_is_not_played(
     (theirs / ".learnt" / name).write_bytes(plant)
     _commit(theirs)
     _git(project, "pull", "-q")
-    _git(project, "update-index", "--index-version", version)
 
     listed = learnt("list")
 
