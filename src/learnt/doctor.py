@@ -76,7 +76,7 @@ def _examine_project(
     here: Project, store: StoreCheck, configuration: Configuration, check_prompts: PromptCheck
 ) -> Iterator[Diagnosis]:
     settings, tasks = configuration.settings, store.queued_tasks()
-    if is_tracked(here):
+    if is_tracked(here.folder):
         detail = "git tracks it: whoever can push to the repository can change it"
         yield Diagnosis.problem("store", detail, "`git rm -r --cached .learnt`, then `git add .learnt/learnings*`")
     yield from _examine_work(here, settings, open_tasks=sum(task.status not in ENDED for task in tasks))

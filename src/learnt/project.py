@@ -2,8 +2,9 @@
 
 All worktrees of a repository share one store: git's files are followed to the common directory, without starting
 git. The store is in the main worktree; for a bare repository, it is beside the common directory. A submodule is a
-separate project. Outside git, the nearest folder with `learnt.toml` or `.learnt` is the project, unless its `.learnt`
-contains only files left by clients.
+separate project. A folder cannot make itself a part of another repository: that one must name the folder, too. Outside
+git, the nearest folder with `learnt.toml` or `.learnt` is the project, unless its `.learnt` contains only files left by
+clients.
 """
 
 from __future__ import annotations
@@ -45,6 +46,8 @@ def find_project(start: str) -> Project | None:
     start = os.path.realpath(start)
     for folder in _with_parents(start):
         git_dir = _git_dir(folder)
+        if git_dir and not _is_part_of(folder, git_dir):
+            return new_project(folder)
         if git_dir:
             store = _store_of(_common_dir(git_dir))
             # A git directory contains no worktree, so settings are looked for where the store is.
@@ -83,6 +86,14 @@ def head_commit(root: str) -> str:
             return commit
     packed = [line.split() for line in _lines(os.path.join(_common_dir(git_dir), "packed-refs"))]
     return next((words[0] for words in packed if words[1:] == [name]), "")
+
+
+def index_of(root: str) -> str:
+    """Return the path of git's index of a worktree; raise FileNotFoundError outside git."""
+    git_dir = _git_dir(root)
+    if git_dir is None or git_dir == root:
+        raise FileNotFoundError(root)
+    return os.path.join(git_dir, "index")
 
 
 def user_data_folder(environ: dict[str, str]) -> str:
@@ -162,6 +173,23 @@ def _git_dir(folder: str) -> str | None:
     return next((place for place in (dot_git, folder) if _is_git_dir(place)), None)
 
 
+def _is_part_of(folder: str, git_dir: str) -> bool:
+    """Return whether a git directory belongs to a folder that points to it: both name each other.
+
+    A worktree that was moved is named by its former place. A repository with its git directory elsewhere is not named
+    there, but that directory is not the `.git` of another folder.
+    """
+    if git_dir in (folder, os.path.join(folder, ".git")):
+        return True
+    if _common_dir(git_dir) != git_dir:
+        named = os.path.realpath(os.path.join(git_dir, _first_line(os.path.join(git_dir, "gitdir"))))
+        return named == os.path.join(folder, ".git") or not os.path.exists(named)
+    worktree = _configured_worktree(git_dir)
+    if worktree:
+        return worktree == folder
+    return os.path.basename(git_dir) != ".git" or git_dir.startswith(os.path.join(folder, ""))
+
+
 def _head(git_dir: str | None) -> str:
     return _first_line(os.path.join(git_dir, "HEAD")) if git_dir else ""
 
@@ -174,7 +202,8 @@ def _common_dir(git_dir: str) -> str:
     pointer = os.path.join(git_dir, "commondir")
     if not os.path.isfile(pointer):
         return git_dir
-    return os.path.realpath(os.path.join(git_dir, _first_line(pointer)))
+    common_dir = os.path.realpath(os.path.join(git_dir, _first_line(pointer)))
+    return common_dir if os.path.dirname(git_dir) == os.path.join(common_dir, "worktrees") else git_dir
 
 
 def _store_of(common_dir: str) -> str:
@@ -182,7 +211,7 @@ def _store_of(common_dir: str) -> str:
     if name == ".git":
         return os.path.join(parent, STORE_FOLDER)
     worktree = _configured_worktree(common_dir)  # set for submodules
-    if worktree:
+    if worktree and os.path.isfile(os.path.join(worktree, ".git")) and _git_dir(worktree) == common_dir:
         return os.path.join(worktree, STORE_FOLDER)
     # `.bare` is inside its project. `api.git` may have neighbours, which must not share its store.
     return os.path.join(parent, STORE_FOLDER if name == ".bare" else name.removesuffix(".git") + STORE_FOLDER)

@@ -10,18 +10,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import sys
 import time
 
-from learnt.errors import NotTrusted, cannot_write
+from learnt.errors import LearntError, NotTrusted, cannot_write
 from learnt.model import Value, digest, is_id
-from learnt.project import HOOK_LOG, user_data_folder
+from learnt.project import HOOK_LOG, index_of, user_data_folder
 from learnt.system import files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from learnt.project import Project
 
@@ -31,10 +32,21 @@ ID_FILE = "id"
 PROMPTS = "prompts"
 _RECORDS = "trust"
 _USED_FOR_S = 3_600
-_MAX_INDEX_BYTES = 500_000_000
 _MAX_BYTES = 1_000_000
+_MAX_INDEX_BYTES = 500_000_000
+_OTHERS = 0o077
 # What people write and share; it is read as text of strangers, and makes no store.
 SHARED = frozenset((".gitignore", "learnings.md", "learnings", PROMPTS, HOOK_LOG, "fired", "backups"))
+# What only learnt writes; nobody but the user may read it.
+_PRIVATE = (
+    ID_FILE,
+    "learnt.db",
+    "learnt.db-wal",
+    "learnt.db-journal",
+    "learnt.db.damaged",
+    "mirror.db",
+    "mirror.db-wal",
+)
 # Set by the clients in the shells that they give to their agents.
 AGENT_VARIABLES = (
     "AGENT",
@@ -85,6 +97,9 @@ def examine(here: Project, environ: dict[str, str]) -> Standing:
     if status.st_uid not in (_user_id(status), record.get("owner")):
         return Standing(trusted=False, reason=f"{here.folder} belongs to another user")
     if record and not _is_copy(here.folder, id, record):
+        public = [name for name in _PRIVATE if _may_be_of_git(os.path.join(here.folder, name))]
+        if public and is_tracked(here.folder, public) is not False:
+            return Standing(trusted=False, reason=f"git has put {public[0]} into {here.folder}")
         settings, prompts = (str(record.get(name, NOTHING)) for name in ("settings", "prompts"))
         return Standing(trusted=True, id=id, settings=settings, prompts=prompts)
     if not _has_store(here.folder):
@@ -136,6 +151,8 @@ def adopt(here: Project, environ: dict[str, str], *, settings: str | None = None
         if read_id(here.folder) != id:
             own = os.path.join(here.folder, ID_FILE)
             files.replace_file(own, f"{id}\n".encode(), durable=False)
+        for name in _PRIVATE:
+            files.make_private(os.path.join(here.folder, name))
     except OSError as error:
         raise cannot_write(path, error, hint="trust is recorded there: make the folder writable") from None
     return id
@@ -152,18 +169,20 @@ def digest_prompts(folder: str) -> str:
     return digest("\n".join(contents)) if names else ""
 
 
-def is_tracked(here: Project) -> bool | None:
-    """Return whether git's index contains a file of the store that people do not share; None if only git can tell."""
-    index = os.path.join(here.root, ".git", "index")
+def is_tracked(folder: str, names: Collection[str] = _PRIVATE) -> bool | None:
+    """Return whether git tracks any of these files or folders in a store; None if only git can tell."""
+    holder, name = os.path.split(folder)
     try:
-        content = files.read_regular(index, max_bytes=_MAX_INDEX_BYTES)
+        content = files.read_regular(index_of(holder), max_bytes=_MAX_INDEX_BYTES)
     except FileNotFoundError:
         return False
-    except (OSError, ValueError):
+    except (OSError, ValueError, LearntError):
         return None
     if content[4:8] not in (b"\0\0\0\2", b"\0\0\0\3"):
         return None  # from version 4 on, the index shortens paths
-    return any(name in content for name in (b".learnt/learnt.db", b".learnt/spool", b".learnt/mirror"))
+    store = re.escape(name.encode())
+    wanted = b"|".join(re.escape(os.fsencode(name)) for name in names)
+    return bool(re.search(rb"(?<!/)%b(?:/(?:%b)[/\0]|\0)" % (store, wanted), content))
 
 
 def revoke(here: Project, environ: dict[str, str]) -> bool:
@@ -197,13 +216,31 @@ def _has_store(folder: str) -> bool:
 def _was_used_here(here: Project) -> bool:
     """Return whether this user's learnt has worked with a store for a while, and git did not bring it.
 
-    The times at which files were last changed cannot be brought along: unpacking sets them all at once.
+    The times at which files were last changed cannot be brought along: unpacking sets them all at once. Those of what
+    people share say nothing.
     """
     try:
-        times = [os.lstat(os.path.join(here.folder, name)).st_ctime for name in os.listdir(here.folder)]
+        names = set(os.listdir(here.folder)) - SHARED
+        times = [os.lstat(os.path.join(here.folder, name)).st_ctime for name in names]
     except OSError:
         return False
-    return max(times) - min(times) >= _USED_FOR_S and is_tracked(here) is False
+    return max(times) - min(times) >= _USED_FOR_S and is_tracked(here.folder, names) is False
+
+
+def _may_be_of_git(path: str) -> bool:
+    """Return whether git may have made a file: learnt's own are private, and git's are as open as the user's mask lets.
+
+    Git removes a file that it replaces, so the mode is never that of the file before.
+    """
+    try:
+        is_private = not os.lstat(path).st_mode & _OTHERS
+    except OSError:
+        return False
+    if is_private and sys.platform != "win32":
+        mask = os.umask(_OTHERS)
+        os.umask(mask)
+        return mask & _OTHERS == _OTHERS
+    return True
 
 
 def _records_folder(environ: dict[str, str]) -> str:

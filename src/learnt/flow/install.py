@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from typing import Any
 
-from learnt import project
+from learnt import project, trust
 from learnt.clients import registry
 from learnt.clients.kit import setup
 from learnt.clients.kit.setup import AskClient, ClientState, Disk, Location, Target, Unfit
@@ -308,7 +308,8 @@ def _carry_out(planned: Sequence[_Planned], originals: _Originals, *, mode: int)
     replace_all([replacement for replacement in replacements if replacement.before != replacement.after])
     for file in planned:
         for folder in sorted(file.folders, reverse=True) if file.forget else ():
-            remove_folder_if_empty(folder)
+            if file.change.path.startswith(os.path.join(folder, "")):
+                remove_folder_if_empty(folder)
 
 
 def _next_steps(outcome: SetupOutcome, location: Location, start: str) -> Iterator[str]:
@@ -383,6 +384,7 @@ class _Originals:
     def __init__(self, folder: str, store: str, closed: str) -> None:
         self.folder = folder
         self._store = os.path.dirname(store)
+        self._is_brought = trust.is_tracked(store, (BACKUPS_FOLDER,)) is not False
         self.closed = closed
         """The folder below which no link is followed to a client's settings."""
         self.lock = os.path.join(folder, "lock")
@@ -426,7 +428,9 @@ class _Originals:
             return _CreatedPlace()
 
     def note(self, path: str) -> _Note | None:
-        """Return the note about a file; None if there is no note."""
+        """Return the note about a file; None if there is none, or if git has brought the notes."""
+        if self._is_brought:
+            return None
         try:
             record: Any = json.loads(self.read(self._paths(path)[0]) or b"")
             note = _Note(**{**record, "folders": tuple(record["folders"])})

@@ -7,7 +7,9 @@ doors clean it before they print it.
 from __future__ import annotations
 
 import os
+import shutil
 import stat
+import tempfile
 from collections.abc import Iterator
 from typing import Self
 
@@ -18,15 +20,17 @@ from learnt.flow.context import bind_to_id, examine_trust, now_ms, own_place, se
 from learnt.model import Value
 from learnt.project import STORE_FOLDER, Project, find_project
 from learnt.settings import BY_KEY
-from learnt.store import Store, learnings, make_folder
+from learnt.store import Place, Store, learnings, make_folder, migrate, missteps, tasks
 from learnt.store.index import Filter
+from learnt.store.sqlite import LOGGED, SqliteDatabase
+from learnt.system import files
 from learnt.system.files import Deadline
 from learnt.text.redact import without_password
 
 _MAX_TITLES = 10
 _MAX_FILES = 10_000
-_LOOK_MS = 2_000
 _TRACKED = "git tracks the store: whoever can push to the repository can change it"
+_LOOK_MS = 20_000  # an older schema is brought up to date first
 
 
 class TrustPreview(Value):
@@ -46,14 +50,24 @@ class TrustPreview(Value):
     """The number of records in its spool."""
     prompts: tuple[str, ...] = ()
     """The files that replace learnt's own prompts."""
+    tasks: int = 0
+    checks: tuple[str, ...] = ()
+    """The commands that check its tasks."""
+    missteps: int = 0
+    """The number of failed commands, of which agents are warned."""
     problems: tuple[str, ...] = ()
     """What must be mended before it can be trusted, such as links."""
     remarks: tuple[str, ...] = ()
+    accepts_settings: str = trust.NOTHING
+    """The digest of the project's settings as they are shown."""
+    accepts_prompts: str = trust.NOTHING
+    """The digest of the project's prompts as they are shown."""
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing that needs trust."""
-        return not (self.settings or self.learnings or self.pending or self.prompts or self.problems or self.remarks)
+        store = self.learnings or self.pending or self.tasks or self.missteps
+        return not (store or self.settings or self.prompts or self.problems or self.remarks)
 
 
 class ProjectTrust:
@@ -97,25 +111,26 @@ class ProjectTrust:
             project=self._here,
             trusted=standing.trusted and self._accepts(standing, configuration),
             store_trusted=standing.trusted,
-            settings=tuple(_list_settings(configuration, self._load(trust.EVERYTHING))),
+            settings=tuple(self._list_settings(configuration)),
             prompts=tuple(_list_prompts(self._here.folder)),
             problems=problems,
-            remarks=(_TRACKED,) if trust.is_tracked(self._here) else (),
+            remarks=(_TRACKED,) if trust.is_tracked(self._here.folder) else (),
+            accepts_settings=configuration.wanted,
+            accepts_prompts=trust.digest_prompts(self._here.folder),
         )
         return preview if problems else self._with_store(preview, configuration)
 
-    def grant(self) -> None:
-        """Trust the project with everything that `preview` shows. Raise if the preview has problems."""
+    def grant(self, preview: TrustPreview) -> None:
+        """Trust the project with everything that its `preview` shows. Raise if it has problems."""
         if trust.is_agent(self._environ):
             raise WrongRequest("an agent cannot trust a project", hint="run `learnt trust` in your own terminal")
-        problems = tuple(_find_foreign_files(self._here.folder))
+        problems = (*preview.problems, *_find_foreign_files(self._here.folder))
         if problems:
             raise WrongRequest(f"the project cannot be trusted: {problems[0]}", hint="remove it, then try again")
         make_folder(self._here.folder)
-        configuration = self._load(trust.NOTHING)
-        prompts = trust.digest_prompts(self._here.folder)
-        id = trust.adopt(self._here, self._environ, settings=configuration.wanted, prompts=prompts)
-        bind_to_id(own_place(self._here, configuration.settings).replace(id=id))
+        accepted = {"settings": preview.accepts_settings, "prompts": preview.accepts_prompts}
+        id = trust.adopt(self._here, self._environ, **accepted)
+        bind_to_id(own_place(self._here, self._load(trust.NOTHING).settings).replace(id=id))
 
     def accept_settings(self) -> None:
         """Accept the settings in the project's file, which learnt has just written."""
@@ -136,27 +151,67 @@ class ProjectTrust:
 
     def _with_store(self, preview: TrustPreview, configuration: Configuration) -> TrustPreview:
         place = own_place(self._here, configuration.settings.replace(database="")).replace(read_only=True)
-        pending = len(place.spool().pending())
+        spools = {place.spool(), place.replace(id=trust.read_id(self._here.folder)).spool()}
+        preview = preview.replace(pending=sum(len(spool.pending()) for spool in spools))
         if not place.exists():
-            return preview.replace(pending=pending)
-        store = Store(place, version=__version__, clock=now_ms)
-        try:
-            with Deadline(_LOOK_MS):  # a stranger's database may contain a view that never ends
-                total = learnings.count(store.database, Filter(status=None))
-                pinned = learnings.pinned_titles(store.database, limit=_MAX_TITLES)
-            return preview.replace(pending=pending, learnings=total, pinned=tuple(pinned))
-        except LearntError as error:
-            unreadable = f"the store cannot be read: {error.message}"
-            return preview.replace(pending=pending, remarks=(*preview.remarks, unreadable))
-        finally:
-            store.close()
+            return preview
+        # A look at the file itself would change it: it may have a log, or an older schema.
+        with tempfile.TemporaryDirectory() as folder:
+            copy = place.replace(folder=os.path.realpath(folder), read_only=False)
+            try:
+                _copy(place, copy)
+                with Deadline(_LOOK_MS):
+                    return _with_content(preview, copy)
+            except (LearntError, OSError) as error:
+                reason = error.strerror if isinstance(error, OSError) else error.message
+                unread = f"the store cannot be read: {str(reason).replace(copy.folder, place.folder)}"
+                if not preview.store_trusted:
+                    return preview.replace(problems=(unread,))
+                return preview.replace(remarks=(*preview.remarks, unread))
+
+    def _list_settings(self, configuration: Configuration) -> Iterator[tuple[str, str]]:
+        """Yield what the project's file sets and only the user may set, as it stands there."""
+        theirs = load(settings_files(self._here.root), {}, accepted=trust.EVERYTHING).settings
+        for key in configuration.ignored:
+            value = getattr(theirs, BY_KEY[key].field)
+            yield key, without_password(value) if key == "database" else str(value)
 
 
-def _list_settings(without: Configuration, everything: Configuration) -> Iterator[tuple[str, str]]:
-    """Yield what a project's file sets and only the user may set."""
-    for key in without.ignored:
-        value = getattr(everything.settings, BY_KEY[key].field)
-        yield key, without_password(value) if key == "database" else str(value)
+def _copy(place: Place, copy: Place) -> None:
+    for ending in LOGGED:
+        if files.exists(place.path + ending):
+            with (
+                open(place.path + ending, "rb", opener=files.open_private) as source,
+                open(copy.path + ending, "xb", opener=files.open_private) as target,
+            ):
+                shutil.copyfileobj(source, target)
+
+
+def _with_content(preview: TrustPreview, copy: Place) -> TrustPreview:
+    foreign = _find_foreign_schema(copy)
+    if foreign:
+        strange = [f"the database contains `{name}`, which learnt did not make" for name in foreign]
+        return preview.replace(problems=tuple(strange[:_MAX_TITLES]))
+    store = Store(copy, version=__version__, clock=now_ms)
+    try:
+        database = store.database
+        return preview.replace(
+            learnings=learnings.count(database, Filter(status=None)),
+            pinned=tuple(learnings.pinned_titles(database, limit=_MAX_TITLES)),
+            tasks=sum(tasks.counts(database).values()),
+            checks=tuple(tasks.checks(database)),
+            missteps=missteps.count(database),
+        )
+    finally:
+        store.close()
+
+
+def _find_foreign_schema(copy: Place) -> list[str]:
+    database = SqliteDatabase(copy.path, wait_ms=copy.wait_ms)
+    try:
+        return migrate.find_foreign(database)
+    finally:
+        database.close()
 
 
 def _list_prompts(folder: str) -> list[str]:

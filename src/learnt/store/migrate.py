@@ -13,6 +13,11 @@ import os
 from learnt.errors import LearntError
 from learnt.store import learnings
 from learnt.store.database import MIGRATIONS, Database
+from learnt.store.sqlite import SqliteDatabase
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from learnt.store.database import Row
 
 _RECORD = """
 create table if not exists migration (
@@ -23,6 +28,8 @@ create table if not exists migration (
 )
 """
 
+
+_INDEX_PARTS = "learning_index_"
 
 # SQL alone cannot do these steps, because our own code splits and compares texts. Each step runs in its migration's
 # transaction, on all existing data.
@@ -64,15 +71,47 @@ def bring_up_to_date(database: Database, *, version: str, now_ms: int, folder: s
     return applied
 
 
+def find_foreign(database: Database) -> list[str]:
+    """Return the names of tables, triggers and views in an SQLite file that its migrations do not make like that.
+
+    A trigger, a default or a view could turn one change into another, long after somebody has looked at the rows.
+    """
+    number = database.schema_number()
+    ours = SqliteDatabase(":memory:", wait_ms=0, own=False)
+    try:
+        ours.script(_RECORD)
+        for migration in migrations("sqlite"):
+            if migration.number <= number:
+                _run_files(ours, migration)
+        expected = {row["name"]: _describe(row) for row in _schema(ours)}
+    finally:
+        ours.close()
+    return [row["name"] for row in _schema(database) if expected.get(row["name"]) != _describe(row)]
+
+
+def _schema(database: Database) -> list[Row]:
+    return database.rows("select type, name, sql from sqlite_master where name not like 'sqlite^_%' escape '^'")
+
+
+def _describe(row: Row) -> tuple[str, str]:
+    """Return what an object is. The wording of FTS's own tables depends on the version of SQLite."""
+    sql = "" if row["name"].startswith(_INDEX_PARTS) else row["sql"] or ""
+    return row["type"], " ".join(sql.split())
+
+
+def _run_files(database: Database, migration: Migration) -> None:
+    for path in migration.paths:
+        with open(path, encoding="utf-8") as file:
+            database.script(file.read())
+
+
 def _apply(database: Database, migration: Migration, *, version: str, now_ms: int, folder: str) -> bool:
     with database.transaction():
         database.lock_schema()
         if database.check_schema(folder) >= migration.number:
             return False
         database.script(_RECORD)
-        for path in migration.paths:
-            with open(path, encoding="utf-8") as file:
-                database.script(file.read())
+        _run_files(database, migration)
         if migration.name in _AFTERWARDS:
             _AFTERWARDS[migration.name](database)
         database.execute(

@@ -89,6 +89,11 @@ class Misstep(Value):
         return bool(self.worked) and (self.succeeded_at or 0) < self.failed_at
 
 
+def count(database: Database) -> int:
+    """Return how many commands failed."""
+    return int(database.value("select count(*) from misstep where project = :project"))
+
+
 def find(database: Database, sign: str) -> Misstep | None:
     """Return the misstep with this sign, or None."""
     row = database.row("select * from misstep where project = :project and sign = :sign", sign=sign)

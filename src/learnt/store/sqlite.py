@@ -37,6 +37,8 @@ _RETRY_S = (0.0005, 0.005)
 _STEPS_BETWEEN_ALARMS = 100_000
 ENDINGS = ("", "-wal", "-shm", "-journal")
 """The endings of the files that make up a database."""
+LOGGED = ("", "-wal", "-journal")
+"""The endings of those that contain what was written."""
 _PLANTED = "learnt did not make it: look at it, then remove it or put a file of your own in its place"
 
 
@@ -73,6 +75,7 @@ class SqliteDatabase(Database):
             _create_private(path)
         if own:
             _refuse_planted(path)
+        _refuse_journal(path)
         try:
             self._connection = _connect(path, wait_ms)
             self.read_only = read_only or self._connection.readonly("main")
@@ -321,6 +324,15 @@ def _refuse_planted(path: str) -> None:
             files.check_file(path + ending)
         except OSError as error:
             raise LearntError(f"cannot open {path}{ending}: {error.strerror}", hint=_PLANTED) from None
+
+
+def _refuse_journal(path: str) -> None:
+    """Raise if SQLite would undo a change that learnt never made: our changes are in the log, and need no journal.
+
+    Only the switch to the log, when a database is made, needs one for its first page.
+    """
+    if _size(path + "-journal") and _size(path) > _PAGE:
+        raise LearntError(f"cannot open {path}-journal: it would change the database", hint=_PLANTED)
 
 
 def _is_unchanged_since(note: str, path: str) -> bool:

@@ -169,6 +169,11 @@ def counts(database: Database) -> dict[str, int]:
     return {row["status"]: int(row["many"]) for row in database.rows(sql)}
 
 
+def checks(database: Database) -> list[str]:
+    """Return the commands that check tasks of their own, each once."""
+    return database.column("select distinct verify from task where project = :project and verify != '' order by verify")
+
+
 def find(database: Database, id: str, *, for_update: bool = False) -> Task | None:
     """Return a task, or None."""
     lock = database.for_update if for_update else ""

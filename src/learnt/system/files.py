@@ -161,6 +161,16 @@ def touch_private(path: str, *, at_s: float | None = None) -> None:
         os.close(file)
 
 
+def make_private(path: str) -> None:
+    """Let nobody but the user read a file, if there is one."""
+    if exists(path):
+        file = open_private(path, os.O_RDONLY)
+        try:
+            os.fchmod(file, PRIVATE)
+        finally:
+            os.close(file)
+
+
 def write_private(path: str, text: str) -> None:
     """Write a small file in place; after a crash, it may be incomplete."""
     with open(path, "w", encoding="utf-8", opener=open_private) as file:

@@ -10,6 +10,7 @@ import os
 import re
 
 from learnt.clients.kit.events import whole_output
+from learnt.system.files import open_to_read
 from learnt.text.json_values import dig, parsed, text_of
 
 TYPE_CHECKING = False
@@ -37,7 +38,7 @@ def _find_ending(path: str, call: str) -> bool | None:
     if not path or not call:
         return None
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=open_to_read) as file:
             file.seek(max(0, os.path.getsize(path) - _TRANSCRIPT_END))
             lines = file.read(_TRANSCRIPT_END).split(b"\n")
     except (OSError, ValueError):

@@ -12,6 +12,7 @@ import os
 
 from learnt.clients import registry
 from learnt.model import Value
+from learnt.system.files import open_to_read
 from learnt.text.clean import last_words
 from learnt.text.fence import strip_prompt
 from learnt.text.triggers import beginning_and_end
@@ -159,7 +160,7 @@ def _as_json(answer: dict[str, Any]) -> str:
 def has_words(transcript: str) -> bool:
     """Return whether a transcript has a message from the agent, by a quick scan. A very long one always has."""
     try:
-        with open(transcript, "rb") as file:
+        with open(transcript, "rb", opener=open_to_read) as file:
             beginning = file.read(_MAX_TRANSCRIPT_BYTES)
         lines = (line for line in beginning.split(b"\n") if _BY_CLIENT not in line)
         is_long = len(beginning) == _MAX_TRANSCRIPT_BYTES

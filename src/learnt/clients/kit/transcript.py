@@ -26,6 +26,7 @@ from learnt.clients.kit.events import COMMANDS, PATHS, command_line, first_value
 from learnt.clients.kit.run import LINE_LIMIT, lines
 from learnt.errors import WrongRequest
 from learnt.model import Value
+from learnt.system.files import open_to_read
 from learnt.text.clean import clean
 from learnt.text.fence import strip_answer, strip_prompt
 from learnt.text.json_values import dig, parsed, text_of
@@ -277,7 +278,7 @@ def first_records(path: str) -> Iterator[dict[str, Any]]:
 def last_records(path: str) -> Iterator[dict[str, Any]]:
     """Yield the last objects in a file that has one per line."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=open_to_read) as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _LAST_BYTES))
             end = file.read(_LAST_BYTES)
     except OSError:
@@ -356,7 +357,7 @@ def _split_at_brackets(path: str) -> Iterator[tuple[bytes, bytes]]:
 
 def _read(path: str) -> Iterator[bytes]:
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=open_to_read) as file:
             while read := file.read(_CHUNK_BYTES):
                 yield read
     except OSError:

@@ -18,6 +18,7 @@ from learnt.system.files import replace_shared
 from learnt.text.entries import read_entries, render_entries
 from learnt.text.records import PLACE, as_record
 
+_MAX_BYTES = 500_000_000
 _FORMATS = ("jsonl", "markdown")
 _MARKDOWN_ENDINGS = (".md", ".markdown")
 
@@ -158,11 +159,14 @@ def read_bytes(name: str) -> bytes:
         return sys.stdin.buffer.read()
     try:
         with open(name, "rb") as file:
-            return file.read()
+            content = file.read(_MAX_BYTES + 1)
     except OSError as error:
         raise WrongRequest(
             f"cannot read {name}: {error.strerror}", hint="choose an existing file, or `-` for stdin"
         ) from None
+    if len(content) > _MAX_BYTES:
+        raise WrongRequest(f"{name} has more than {_MAX_BYTES:,} bytes", hint="split it, or choose another file")
+    return content
 
 
 def _decode(content: bytes, name: str) -> str:

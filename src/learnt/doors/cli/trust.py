@@ -31,7 +31,7 @@ def trust_run(arguments: Arguments) -> None:
             note("Nothing was trusted.")
             return
     for project, preview in open_ones:
-        project.grant()
+        project.grant(preview)
         if not arguments.json:
             say(f"Trusted {preview.project.root}; `learnt untrust` takes it back")
     if arguments.json:
@@ -58,6 +58,12 @@ def _show(preview: TrustPreview) -> None:
         say(f"  {preview.learnings:,} learning{'s' * (preview.learnings != 1)} in {preview.project.folder}, for agents")
     for title in preview.pinned:
         say(f"    pinned: {fold(title)}")
+    if preview.tasks:
+        say(f"  {preview.tasks:,} task{'s' * (preview.tasks != 1)}, for `learnt work`")
+    for command in preview.checks:
+        say(f"    checked with: {fold(command)}")
+    if preview.missteps:
+        say(f"  {preview.missteps:,} failed command{'s' * (preview.missteps != 1)}, of which agents are warned")
     if preview.pending:
         say(f"  {preview.pending:,} pending record{'s' * (preview.pending != 1)}, to be applied")
     for name in preview.prompts:
@@ -73,6 +79,9 @@ def _record(preview: TrustPreview) -> dict[str, object]:
         "settings": dict(preview.settings),
         "learnings": preview.learnings,
         "pinned": list(preview.pinned),
+        "tasks": preview.tasks,
+        "checks": list(preview.checks),
+        "missteps": preview.missteps,
         "pending": preview.pending,
         "prompts": list(preview.prompts),
         "problems": list(preview.problems),
