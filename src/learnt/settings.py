@@ -307,6 +307,7 @@ SETTINGS = (
         "work.isolation",
         "Where an agent works: in the project's folder (`none`), or in a git worktree for each task.",
         choices=("none", "worktree"),
+        by="person",
     ),
     Setting("work.jobs", "How many agents work at the same time.", least=1, most=64, by="lower"),
     Setting("work.time_limit_s", "After how many seconds an agent is stopped.", least=1, by="lower"),
@@ -317,7 +318,9 @@ SETTINGS = (
         least=1,
     ),
     Setting(
-        "learnings.enabled", "Whether agents' work is mined for learnings and learnings.md is updated automatically."
+        "learnings.enabled",
+        "Whether agents' work is mined for learnings and learnings.md is updated automatically.",
+        by="lower",
     ),
     Setting(
         "learnings.window_size",
