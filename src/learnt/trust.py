@@ -31,6 +31,7 @@ NOTHING = "-"
 ID_FILE = "id"
 PROMPTS = "prompts"
 _RECORDS = "trust"
+_LOCK = "lock"
 _USED_FOR_S = 3_600
 _MAX_BYTES = 1_000_000
 _MAX_INDEX_BYTES = 500_000_000
@@ -93,7 +94,7 @@ def examine(here: Project, environ: dict[str, str]) -> Standing:
         kind = "a link" if stat.S_ISLNK(status.st_mode) else "not a folder"
         return Standing(trusted=False, reason=f"{here.folder} is {kind}")
     id = read_id(here.folder)
-    record = _read_record(environ, id) if id else {}
+    record = _read_record(_records_folder(environ), id) if id else {}
     if status.st_uid not in (_user_id(status), record.get("owner")):
         return Standing(trusted=False, reason=f"{here.folder} belongs to another user")
     if record and not _is_copy(here.folder, id, record):
@@ -132,29 +133,32 @@ def adopt(here: Project, environ: dict[str, str], *, settings: str | None = None
 
     `settings` and `prompts` are the digests of what is accepted; None leaves what was accepted as it is.
     """
+    records = _records_folder(environ)
+    try:
+        for folder in (user_data_folder(environ), records):
+            files.make_folders(folder)
+        with files.Locked(os.path.join(records, _LOCK)):  # others may make the same store at the same time
+            return _adopt(here, records, {"settings": settings, "prompts": prompts})
+    except OSError as error:
+        raise cannot_write(records, error, hint="trust is recorded there: make the folder writable") from None
+
+
+def _adopt(here: Project, records: str, accepted: dict[str, str | None]) -> str:
     id = read_id(here.folder)
-    record = _read_record(environ, id) if id else {}
+    record = _read_record(records, id) if id else {}
     if not id or (record and _is_copy(here.folder, id, record)):
         id, record = f"store_{os.urandom(16).hex()}", {}
     content = {
         "folder": here.folder,
         "owner": os.lstat(here.folder).st_uid,
-        "settings": record.get("settings", NOTHING) if settings is None else settings,
-        "prompts": record.get("prompts", NOTHING) if prompts is None else prompts,
+        **{name: record.get(name, NOTHING) if value is None else value for name, value in accepted.items()},
         "at": time.time_ns() // 1_000_000,
     }
-    path = os.path.join(_records_folder(environ), id)
-    try:
-        for folder in (user_data_folder(environ), os.path.dirname(path)):
-            files.make_folders(folder)
-        files.replace_file(path, json.dumps(content).encode(), durable=False)
-        if read_id(here.folder) != id:
-            own = os.path.join(here.folder, ID_FILE)
-            files.replace_file(own, f"{id}\n".encode(), durable=False)
-        for name in _PRIVATE:
-            files.make_private(os.path.join(here.folder, name))
-    except OSError as error:
-        raise cannot_write(path, error, hint="trust is recorded there: make the folder writable") from None
+    files.replace_file(os.path.join(records, id), json.dumps(content).encode(), durable=False)
+    if read_id(here.folder) != id:
+        files.replace_file(os.path.join(here.folder, ID_FILE), f"{id}\n".encode(), durable=False)
+    for name in _PRIVATE:
+        files.make_private(os.path.join(here.folder, name))
     return id
 
 
@@ -247,9 +251,9 @@ def _records_folder(environ: dict[str, str]) -> str:
     return os.path.join(user_data_folder(environ), _RECORDS)
 
 
-def _read_record(environ: dict[str, str], id: str) -> dict[str, object]:
+def _read_record(records: str, id: str) -> dict[str, object]:
     try:
-        record = json.loads(_read_small(os.path.join(_records_folder(environ), id)))
+        record = json.loads(_read_small(os.path.join(records, id)))
     except ValueError:
         return {}
     return record if isinstance(record, dict) else {}
