@@ -12,17 +12,43 @@ from learnt.text.clean import clean, fold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from learnt.text.secrets import Span
+    from learnt.text.secrets_values import Span
 
 # A removed secret may uncover another one next to it. A few rounds are enough for any text not crafted to evade them.
 _MAX_ROUNDS = 6
-# A text without any of these, and without a long word, holds no secret that `secrets.py` recognises.
+# A text without any of these, without a long word, and without an option or a joint as below holds no secret that
+# `secrets.py` recognises.
 _SECRET_HINTS = (
-    "identified by",
     *(
-        ":// auth basic bearer connect.sid ookie credential curl default key machine mysql pass pw redis-cli secret "
-        "sess sig token"
+        "identified by",
+        "net use",
+        "alias set",
+        "login:",
+        "login with",
+        "log in with",
+        "cargo login",
+        "sudo -s",
+        "u002d",
+    ),
+    *(
+        ":// auth base64 basic bearer clave connect.sid contrase ookie credential creds cryptsetup curl default "
+        "expdp geheimnis getconnection identifiants impdp jeton kennw key kinit machine mdp mysql pass private- "
+        "psk pw rabbitmqctl rclone redis-cli secret sess sig snmp sqlldr sqlplus stdin tcp( token unix( wep_key "
+        "zugangs /p: <<< schl\u00fcssel cl\u00e9"
     ).split(),
+)
+# Letters of each program with a short option for a password, and how such options begin.
+PROGRAMS = tuple(
+    "7z ab arangosh argocd az bcp buildah bx cbq cf choco conan couchbase cqlsh crackmap crane cryptsetup curl "
+    "cypher docker dotnet dsconf elasticdump etcdctl evil gh helm http hydra ibmcloud impi influx ipmi isql jf "
+    "keepassxc keydb kitty ldap lftp maria mc memtier mongo mosquitto mycli ncftp nerdctl net nmblookup nuget "
+    "nxc oc openssl oras osql pdf plink podman pscp psexec psftp putty rar rdesktop redis rosa rpcclient rsync "
+    "siege skopeo smb snmp snyk sql ssh tsql twine valkey wget winexe wmic wsmancli x11vnc xh xtrabackup zip".split()
+)
+_OPTIONS = tuple(f"{before}-{letter}" for before in " \"'\t" for letter in "-pPwWuUaAXNksKbh")
+# What is between two strings that a program joins.
+_JOINTS = tuple(
+    f"{quote}{sign}" for quote in "\"'`" for sign in (" +", "+", " .", ".", ' "', " '", "\n", " \\", "\\", " &")
 )
 _MIN_SECRET_LENGTH = 18
 PURGED = "[purged]"
@@ -73,7 +99,24 @@ def may_hold_secrets(text: str) -> bool:
     if any(len(word) >= _MIN_SECRET_LENGTH for word in text.replace("<", " ").replace(">", " ").split()):
         return True
     lower = "" if text.isalpha() else text.lower()  # a single word is not an assignment
-    return any(hint in lower for hint in _SECRET_HINTS)
+    if any(hint in lower for hint in _SECRET_HINTS):
+        return True
+    if "-" in text and any(option in text for option in _OPTIONS) and any(program in lower for program in PROGRAMS):
+        return True
+    return _has_joined_words(text) or ("\n" in text and _has_wrapped_word(text))
+
+
+def _has_joined_words(text: str) -> bool:
+    """Return whether a text may join strings to a secret."""
+    if not any(quote in text for quote in "\"'`") or not any(joint in text for joint in _JOINTS):
+        return False
+    return any(len(word) >= 8 and any(letter.isdigit() for letter in word) for word in text.split())
+
+
+def _has_wrapped_word(text: str) -> bool:
+    """Return whether a word that continues on the next line may be long enough for a secret."""
+    words = text.replace("\n", "").split()
+    return any(len(word) >= _MIN_SECRET_LENGTH and any(letter.isdigit() for letter in word) for word in words)
 
 
 def _cut(text: str, spans: list[Span]) -> tuple[str, int]:

@@ -1,0 +1,237 @@
+"""Judge whether a value in the context of a secret is a real secret, and look up words in a text.
+
+Placeholders, plain words, paths and code are not secrets. Expressions are compiled when first needed. What is computed
+for a text is kept until the next text, because all finders need it.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    Span = tuple[int, int, str]
+    """Where a secret begins and ends, and its kind."""
+
+_patterns: dict[str, re.Pattern[str]] = {}
+MIN_SHAPE_LENGTH = 18
+_beginnings: dict[str, bytes] = {}
+# These are also found inside other words.
+_WITHIN = frozenset("pass pw secret token key auth sess sig cred credential cookie /p: <<<".split())
+_BLANKED = bytes(letter if bytes([letter]).isalnum() else 32 for letter in range(256))
+# A key is a secret if one of these words comes before it: there are primary keys, too.
+KEYS = tuple(
+    "api app application access account admin auth bot client consumer cookie crypto deploy encrypt encryption hmac "
+    "ingest integration jwt license master preshared pre-shared pre_shared priv private role "
+    "root secret service session shared signature signing ssh "
+    "storage subscription token webhook write".split()
+)
+_EMPTY = frozenset(
+    "admin auto bcrypt bool boolean bytes change_me changeit changeme default disabled dummy empty enabled encrypted "
+    "example false fixme foobar forgot guest hashed hidden incorrect input invalid login masked missing mypassword "
+    "mysecret mytoken nil none not_set null object optional pass passphrase passwd password password1 password123 "
+    "passwort plain plaintext postgres prompt pwd readonly redacted removed required reset s3cr3t secret secret123 "
+    "secrets sensitive string strong test testing text todo token true undefined unknown unset user username weak "
+    "wrong".split()
+)
+_PLACEHOLDER = (
+    r"\$\{|\$\(|\{\{|\{%|%\(|#\{|\$[A-Za-z_][\w.:]*-?$|\$env:|%\w+%$|%[sdrv]$|<|@\w+@$|!(?:vault|ref|sub|secret|env|join)"
+    r"|[a-z]+(?:password|passwd|secret|token)$|(?:op|vault|env|arn|ssm|file|gcp|aws|keyring|keychain|secretsmanager|bws):"
+)
+_PLACEHOLDER_INSIDE = (
+    r"redacted|your[-_ .]|[-_]here$|example|placeholder|(?-i:x{4}|X{4})|\*{3}|\.{3}|…|•|os\.environ|process\.env|getenv"
+    r"|env\[|change[-_]?me|replace[-_]?|insert[-_]|dummy|\$\{|\{[a-z_][\w.\[\]]*\}|<[\w -]+>|\{\{"
+    r"|0{8}|12345678|abcdef123"
+)
+# Words, numbers and camel case with separators: names, paths, versions, models.
+WORDS = (
+    r"[-_./:+@,~#*!?=]*(?:(?:[A-Z]?[a-z]+(?:[A-Z][a-z]+)*\d{0,4}|[A-Z]+\d{0,4}|\d+[a-z]{0,3}\d?)"
+    r"(?:[-_./:+@,~#*!?=]+|$))+"
+)
+CAMEL = r"_*[A-Za-z][a-z]+(?:\d{0,2}[A-Z]{1,5}[a-z]{2,})+\d{0,2}$"
+# Technical terms with a number, which prose about passwords mentions.
+_TECHNICAL = (
+    r"(?i)(?:sha|md|aes|base|utf|rsa|rot|crc|hs|rs|es|ecdsa|latin|cp|iso|pbkdf|argon|oauth|auth|http|tls|ssl|v|pkcs|x|ldap"
+    r"|tier|level|step|option|version|python|win|web|p|s|ec|k|i)[-_ ]?\d{1,4}[a-z]{0,2}(?:[-_/][\w-]{1,30})?$"
+    r"|\d{1,4}[-+]?(?:[a-z]{1,3}|chars?|characters?|digits?|letters?|bits?|bytes?|days?|hours?|minutes?|times?)$"
+)
+
+
+def compile_once(expression: str) -> re.Pattern[str]:
+    pattern = _patterns.get(expression)
+    if pattern is None:
+        pattern = _patterns[expression] = re.compile(expression, re.ASCII)
+    return pattern
+
+
+def is_placeholder(value: str) -> bool:
+    lower = value.lower()
+    return (
+        not value
+        or lower.strip("_-<>[](){}*.$%\"'") in _EMPTY
+        or len(set(lower)) <= 2
+        or bool(compile_once("(?i)" + _PLACEHOLDER).match(value))
+        or bool(compile_once("(?i)" + _PLACEHOLDER_INSIDE).search(value))
+    )
+
+
+def is_strong(value: str, *, least: int = 12) -> bool:
+    """Return whether a value looks random."""
+    if len(value) < least or not value.isascii() or any(letter.isspace() for letter in value) or "://" in value:
+        return False
+    if not any(letter.isalpha() for letter in value) or is_placeholder(value) or compile_once(WORDS).fullmatch(value):
+        return False
+    if compile_once(
+        r"0[xX][0-9a-fA-F]+$|(?:\\x[0-9a-fA-F]{2})+$|\d{4}-\d\d-\d\d|(?:learn|task|event|brief|attempt)_[0-9a-z]{14}$"
+    ).match(value):
+        return False
+    if any(letter.isdigit() for letter in value):
+        return True
+    return (
+        len(value) >= 16
+        and value.lower() != value != value.upper()
+        and not any(bracket in value for bracket in "()[]{}")
+    )
+
+
+def is_opaque(value: str) -> bool:
+    """Return whether a value where a secret is expected is more than a word."""
+    return (
+        len(value) >= 8
+        and not is_placeholder(value)
+        and (value[1:] != value[1:].lower() or value.endswith("=") or any(letter.isdigit() for letter in value))
+        and not (compile_once(WORDS).fullmatch(value) and not value.endswith("=") and len(value) < 40)
+    )
+
+
+def has_more_than_letters(value: str) -> bool:
+    return is_mixed(value) or any(not letter.isalpha() and letter not in "-_./:" for letter in value)
+
+
+def is_chosen(value: str) -> bool:
+    """Return whether a value where a password is expected may be one, even if it is a plain word."""
+    named = value.isupper() and value.replace("_", "").replace("-", "").isalpha()
+    return (
+        len(value) >= 4 and not named and not value.isdigit() and value[0] not in "<$-/" and not is_placeholder(value)
+    )
+
+
+def is_said(value: str, *, least: int = 6) -> bool:
+    """Return whether a value in prose is not a normal word, because of its digits or other characters."""
+    return (
+        len(value) >= least
+        and is_chosen(value)
+        and has_more_than_letters(value)
+        and any(letter.isalpha() for letter in value)
+        and not compile_once(_TECHNICAL).match(value)
+        and not compile_once(
+            r"[\w.]+\(.*|\w+://|[~.]{0,2}/[\w./-]+$|[\w.-]+@[\w.-]*$|.*[()\[\]{}]$|@\w+$|\w+(?:[,;]\w+)+$|[{(\[%].*|.*[=:;]$"
+        ).match(value)
+    )
+
+
+def is_drawn(value: str) -> bool:
+    """Return whether the characters after a prefix look random: with digits, and not made of words."""
+    digits = sum(letter.isdigit() for letter in value)
+    changes = len(compile_once(r"[a-z][A-Z]|[A-Z][a-z]").findall(value))
+    if digits < 2 and changes < (3 if digits else 5):
+        return False
+    return not is_placeholder(value) and not compile_once(WORDS).fullmatch(value)
+
+
+class _Index:
+    """What the finders look up in one text, each part computed when first needed."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.lower = text.lower()
+        if len(self.lower) != len(text):
+            self.lower = "".join(letter.lower() if letter.isascii() else letter for letter in text)
+        self.words: frozenset[bytes] | None = None
+        self.beginnings: frozenset[bytes] | None = None
+        self.long: str | None = None
+        self.positions: dict[str, list[int]] = {}
+
+
+_index = lru_cache(maxsize=4)(_Index)  # a few, because finders also read stretches of a text
+
+
+def lower_case(text: str) -> str:
+    """Return the text in lower case, without changing the position of any letter."""
+    return _index(text).lower
+
+
+def plain_words(text: str) -> frozenset[bytes]:
+    """Return the runs of letters and digits in a text, in lower case, with and without an escape before them."""
+    index = _index(text)
+    if index.words is None:
+        words = set(index.lower.encode("ascii", "replace").translate(_BLANKED).split())
+        for mark, escape, length in (("\\", b"nrtbf", 1), ("%", b"0234", 2), ("\\u00", b"u", 5)):
+            if mark in text:
+                words |= {word[length:] for word in words if word and word[0] in escape}
+        if "[0m" in text:  # the end of a terminal colour
+            words |= {word.lstrip(b"0123456789")[1:] for word in words}
+        index.words = frozenset(words)
+    return index.words
+
+
+def word_beginnings(text: str) -> frozenset[bytes]:
+    """Return the first three letters of each plain word."""
+    index = _index(text)
+    if index.beginnings is None:
+        index.beginnings = frozenset([word[:3] for word in plain_words(text)])
+    return index.beginnings
+
+
+def long_words(text: str) -> str:
+    """Return the words that are long enough for a token, separated by spaces."""
+    index = _index(text)
+    if index.long is None:
+        index.long = " ".join([word for word in text.split() if len(word) >= MIN_SHAPE_LENGTH])
+    return index.long
+
+
+def find_places(text: str, words: tuple[str, ...]) -> list[int]:
+    """Return where the words begin, in upper or lower case. Most are found only at the beginning of a word."""
+    known, beginnings = _index(text).positions, word_beginnings(text)
+    places: list[int] = []
+    for word in words:
+        if word not in known:
+            known[word] = _find(text, word) if word in _WITHIN or _beginning(word) in beginnings else []
+        places += known[word]
+    return sorted(places) if places else places
+
+
+def _beginning(word: str) -> bytes:
+    if word not in _beginnings:
+        _beginnings[word] = word.encode("ascii", "replace").translate(_BLANKED).split()[0][:3]
+    return _beginnings[word]
+
+
+def _find(text: str, word: str) -> list[int]:
+    lower, places = lower_case(text), []
+    place = lower.find(word)
+    while place >= 0:
+        places.append(place)
+        place = lower.find(word, place + len(word))
+    return places
+
+
+def is_login(value: str) -> bool:
+    """Return whether a value is `user:password` in base64."""
+    from binascii import a2b_base64
+
+    if not compile_once(r"[A-Za-z0-9+/]{11,400}={0,2}$").match(value) or len(value.rstrip("=")) % 4 == 1:
+        return False
+    plain = a2b_base64(value.rstrip("=") + "=" * (-len(value.rstrip("=")) % 4))
+    return plain.isascii() and bool(compile_once(r"[\w.@$+-]{1,100}:[!-~]{4,}$").match(plain.decode("ascii")))
+
+
+def is_mixed(value: str) -> bool:
+    """Return whether the case of the letters changes more often than in words."""
+    return (
+        len(value) >= 8
+        and len(compile_once(r"[a-z][A-Z]").findall(value)) >= 2
+        and not compile_once(CAMEL).match(value)
+    )

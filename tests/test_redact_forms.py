@@ -1,0 +1,99 @@
+"""The redactor finds secrets as vendors, programs and people write them, and leaves code and logs alone."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+
+from learnt.text.redact import PROGRAMS, may_hold_secrets, redact
+from learnt.text.secrets_places import OPTIONS
+from tests.support.ordinary import MOST_FALSE_ALARMS, code_files, code_lines, log_line
+from tests.support.secret_forms import LEAST_FOUND, LEAST_FOUND_IN_FAMILY, Form, forms, is_missed
+
+SEED = 20_261
+CODE_FILES, CODE_LINES, LOG_LINES = 100, 20_000, 5_000
+
+
+@pytest.fixture(scope="module")
+def drawn() -> list[Form]:
+    return list(forms(SEED))
+
+
+def test_secrets_of_every_family_are_redacted(drawn: list[Form]) -> None:
+    families = Counter(form.family for form in drawn)
+    missed = [form for form in drawn if is_missed(form)]
+    found = {family: 1 - Counter(form.family for form in missed)[family] / families[family] for family in families}
+    print(f"seed {SEED}: {len(drawn):,} secrets, {len(missed)} missed", found)
+    assert len({form.text for form in drawn}) >= 600
+    assert len(missed) <= len(drawn) * (1 - LEAST_FOUND), missed
+    assert min(found.values()) >= LEAST_FOUND_IN_FAMILY, found
+
+
+def test_what_is_redacted_once_stays_so(drawn: list[Form]) -> None:
+    for form in drawn:
+        once, _ = redact(form.text)
+        assert redact(once) == (once, 0)
+
+
+def test_the_quick_look_passes_over_no_form(drawn: list[Form]) -> None:
+    assert all(may_hold_secrets(form.text) for form in drawn if not is_missed(form))
+
+
+def test_the_quick_look_knows_each_program_with_a_password() -> None:
+    names = {name.partition("+")[0] for names, _, _ in OPTIONS for name in names.split()}
+    assert [name for name in sorted(names) if not any(letters in name for letters in PROGRAMS)] == []
+
+
+def test_a_sample_of_code_and_logs_raises_no_false_alarm_too_many() -> None:
+    chance = random.Random(SEED)
+    code = list(code_lines(chance.sample(code_files(), CODE_FILES)))
+    lines = chance.sample(code, min(len(code), CODE_LINES)) + [log_line(chance) for _ in range(LOG_LINES)]
+    alarms = [line for line in lines if redact(line)[1]]
+    print(f"seed {SEED}: {len(lines):,} lines, {len(alarms)} false alarms", alarms)
+    assert len(alarms) <= max(1, len(lines) * MOST_FALSE_ALARMS), alarms
+
+
+ORDINARY = """
+the password is checked by the server, see line 12
+Passwort lautet wie folgt: siehe Tresor
+le mot de passe est obligatoire
+la contraseña es obligatoria
+Set the password to a value of 12 characters
+mysql -p shop
+docker run -p 8080:80 nginx
+mkdir -p out/a1b2c3 && ssh -p 2222 anna@web1
+curl -u "$USER:$PASSWORD" https://api.internal
+sshpass -p "$PW" ssh web1
+redis-cli -a $REDIS_PASSWORD ping
+ldapsearch -x -W -D cn=admin
+echo "$TOKEN" | docker login -u anna --password-stdin
+| user | password |
+| password | <your password> |
+kind: Secret
+"sha512-" + base64(digest)
+toolu_01A09q90qw90lq917835lq9 and msg_01XFDUDYJgAACzvnptvVoYEL are ids
+cargo login
+net user anna /delete
+print("The key" + "board is broken")
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("line", ORDINARY)
+def test_ordinary_lines_with_the_same_words_stay(line: str) -> None:
+    assert redact(line) == (line, 0)
+
+
+SLOW = (
+    "ghp_a\n", " -p", "mysql -p", "password for a ", "password\n", "| password | a |\n", "user,password\n", "\\u002d",
+    "%2D", "\"a1b2c3\" + ", "'x1y2z3'\n", "a1\\\n", "kind: Secret\ndata:\n", "Private-Lines: 3\n",
+    "echo a1b2 | sudo -S ", "<<< a ", "htpasswd -b a ", "aGVsbG8gd29ybGQgaGVsbG8g", "key_", "x as the password ",
+    "credentials: a / ", "a:5432:b:c:", "eyJa\n",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", SLOW)
+def test_a_text_made_to_be_slow_is_done_with_and_settles(piece: str) -> None:
+    once, _ = redact(piece * (50_000 // len(piece)))
+    assert redact(once) == (once, 0)
