@@ -44,7 +44,7 @@ TOKENS = {
     "data": "dapi{h:32} pscale_tkn_{u:43} pscale_pw_{u:43} pscale_oauth_{u:43} sbp_{h:40} napi_{a:64} sb_secret_{a:22}_{a:8} "
     "4b1d{a:38} dnkey-{U:26}-{U:52} xau_{a:44} mdb_sa_sk_{u:40} tfp_{a:44}_{a:14} pat{a:14}.{h:64} key{a:14}",
     "chat": "xoxb-{d:12}-{d:13}-{a:24} xoxp-{d:12}-{d:12}-{d:13}-{h:32} xapp-1-A{U:10}-{d:13}-{h:64} "
-    "https://hooks.slack.com/services/T{U:10}/B{U:10}/{a:24} {d:10}:AA{u:33} MTk4NjIy{a:16}.G{a:5}.{u:38} "
+    "https://hooks.slack.com/services/T{U:10}/B{U:10}/{a:24} {d:10}:AA{u:33} MTk4NjIyNDgzNDcxOTI1MjQ4.G{a:5}.{u:38} "
     "https://discord.com/api/webhooks/{d:18}/{u:68} "
     "https://acme.webhook.office.com/webhookb2/{h:8}-{h:4}-{h:4}-{h:4}-{h:12}@{h:8}-{h:4}-{h:4}-{h:4}-{h:12}/IncomingWebhook/{h:32}/{h:8}-{h:4}-{h:4}-{h:4}-{h:12}",
     "payment": "sk_live_{a:24} rk_live_{a:24} sk_test_51{a:97} whsec_{a:32} sq0atp-{u:22} sq0csp-{u:43} EAAA{u:60} "
@@ -52,7 +52,7 @@ TOKENS = {
     "duffel_live_{u:43} EZAK{a:54} shippo_live_{h:40} live_{u:40} AQE{a:60}-{b:44}-{u:16} p8e-{l:32} test_{h:35}",
     "mail": "SG.{u:22}.{u:43} key-{h:32} xkeysib-{h:64}-{a:16} {h:32}-us12 re_{a:8}_{a:24} SK{h:32} md-{u:22} mlsn.{h:64} "
     "{h:32}-{h:8}-{h:8}",
-    "observability": "NRAK-{U:27} NRJS-{h:19} {h:36}FFFFNRAL sntryu_{h:64} sntrys_eyJpYXQiOjE3{a:100}_{b:43} glsa_{a:32}_{h:8} "
+    "observability": "NRAK-{U:27} NRJS-{h:19} {h:32}FFFFNRAL sntryu_{h:64} sntrys_eyJpYXQiOjE3{a:100}_{b:43} glsa_{a:32}_{h:8} "
     "glc_eyJ{a:80} phx_{a:43} dt0c01.{U:24}.{U:64} hcaik_01{l:58} lip_{a:40} PMAK-{h:24}-{h:34} "
     "https://{h:32}:{h:32}@o1.ingest.sentry.io/45",
     "work": "secret_{a:43} ntn_{d:11}{a:35} lin_api_{a:40} figd_{u:40} ATATT3xFfGF0{u:180} pat-eu1-{h:8}-{h:4}-{h:4}-{h:4}-{h:12} "
@@ -122,7 +122,7 @@ ldapsearch -x -D "cn=admin,dc=acme" -w {p} -b dc=acme
 ldappasswd -D cn=admin -w {p} -s {p} uid=anna
 smbclient //nas/share -U anna%{p}
 mount -t cifs //nas/s /mnt -o username=anna,password={p}
-net use Z: \\\\nas\\share {p} /user:anna
+net use Z: \\\\fs1\\share {p} /user:anna
 net user anna {p} /add
 wget --user=anna --password={p} https://files.internal/a.zip
 wget --http-password={p} https://files.internal/a.zip
@@ -268,7 +268,7 @@ rootpw {p}
 preshared-key = {b:43}=
 PrivateKey = {b:43}=
 PresharedKey = {b:43}=
-"private_key_id": "{h:40}", "private_key": "-----BEGIN PRIVATE KEY-----\\\\n{b:64}\\\\n{b:40}\\\\n-----END PRIVATE KEY-----\\\\n"
+"private_key": "-----BEGIN PRIVATE KEY-----{nl}{b:64}{nl}{b:40}{nl}-----END PRIVATE KEY-----{nl}"
 Authorization: Basic {b:32}
 Authorization: Bearer {a:40}
 Proxy-Authorization: Basic {b:28}
@@ -458,7 +458,7 @@ def cases(seed: int) -> Iterator[Case]:
     for family, lines in PLACES.items():
         for line in lines.strip().splitlines():
             for plain in (True, False):
-                text, pieces = draw(line.replace("{{", "{").replace("}}", "}").replace("\\n", "\n").replace("\\t", "\t"), chance)
+                text, pieces = draw(line.replace("{{", "{").replace("}}", "}").replace("\\n", "\n").replace("\\t", "\t").replace("{nl}", "\\n"), chance)
                 yield Case(f"place: {family}", text if plain else _quote(text, chance), pieces)
     yield from _blocks(chance)
     yield from _pieces(chance)

@@ -59,15 +59,17 @@ def redact(text: str) -> tuple[str, int]:
     """Return the text with secrets replaced by `[redacted: KIND]`, and how many were replaced."""
     if not may_hold_secrets(text):
         return text, 0
-    from learnt.text.secrets import FINDERS  # most texts of a hook do not need it
+    from learnt.text.secrets import FINDERS, lay_out  # most texts of a hook do not need it
 
     total = 0
+    plain = lay_out(text)
     for _ in range(_MAX_ROUNDS):
         count = 0
         for find in FINDERS:
-            spans = list(find(text))
+            spans = list(find(plain))
             if spans:
                 text, cuts = _cut(text, spans)
+                plain = lay_out(text)
                 count += cuts
         total += count
         if not count:

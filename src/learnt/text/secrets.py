@@ -17,13 +17,7 @@ from collections.abc import Callable, Iterator
 
 from learnt.text.secrets_places import find_in_commands, find_in_files
 from learnt.text.secrets_prose import find_in_prose, find_in_tables
-from learnt.text.secrets_shapes import (
-    find_aws_pairs,
-    find_key_files,
-    find_private_keys,
-    find_shapes,
-    find_wrapped,
-)
+from learnt.text.secrets_tokens import find_aws_pairs, find_key_files, find_private_keys, find_tokens
 from learnt.text.secrets_values import (
     CAMEL,
     KEYS,
@@ -38,6 +32,7 @@ from learnt.text.secrets_values import (
     is_strong,
 )
 from learnt.text.secrets_views import find_in_base64, find_in_views
+from learnt.text.secrets_views import lay_out as lay_out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,7 +53,7 @@ _NAME = (
     r"|(?:(?<![A-Za-z])|(?<=\\[nrt]))(?:pass|pw|auth|sig)(?![\w.-])"
     r"|(?-i:(?<![A-Za-z])(?:sessionid|SESSIONID|connect\.sid)|(?<=PHP)SESSID|(?<=\bJ)SESSIONID))"
     r"(?P<rest>[\w.-]{0,40}+)"
-    r"(?P<close>\\{0,3}[\"'`]?\]?)"
+    r"(?P<close>\\{0,9}[\"'`]?\]?)"
     r"(?P<sep>:[ \t]{0,2}(?:str|string\??|bytes|SecretStr|Optional\[str\]|&(?:'static )?str)(?: \| None)?"
     r"[ \t]?=[ \t]{0,8}"
     r"|[ \t]{0,20}(?:=>|:=|\?=|===?|!==?|=|:(?!:))[ \t]{0,20}"
@@ -102,9 +97,9 @@ def _logins(text: str) -> Iterator[Span]:
 
 def _headers(text: str) -> Iterator[Span]:
     """Find the value after `Authorization:`, or after `Bearer` or `Basic` alone."""
-    gap = r"[ \t]{0,8}f?\\{0,3}[\"'`]?[ \t]{0,8}"
+    gap = r"[ \t]{0,8}f?\\{0,9}[\"'`]?[ \t]{0,8}"
     expression = (
-        rf"(?i)(?:(authorization)\\{{0,3}}[\"'`]?\]?[ \t]{{0,8}}(?:[:=]{gap}(?:(?:{_SCHEMES})[ \t]{{1,8}})?"
+        rf"(?i)(?:(authorization)\\{{0,9}}[\"'`]?\]?[ \t]{{0,8}}(?:[:=]{gap}(?:(?:{_SCHEMES})[ \t]{{1,8}})?"
         rf"|,{gap}(?:{_SCHEMES})[ \t]{{1,8}})|\b(?:bearer|basic)(?:[ \t]{{1,8}}|%20))"
         r"([^\s\"'`\\,;<>()\[\]{}]{8,})"
     )
@@ -122,7 +117,7 @@ def _cookies(text: str) -> Iterator[Span]:
     """Find the values of session cookies on a line, after the word `cookie`."""
     done = 0
     for place in find_places(text, ("cookie",)):
-        match = compile_once(r"(?i)cookies?\\{0,3}[\"'`]?[ \t]{0,8}[:= ][ \t]{0,8}([^\n]+)").match(
+        match = compile_once(r"(?i)cookies?\\{0,9}[\"'`]?[ \t]{0,8}[:= ][ \t]{0,8}([^\n]+)").match(
             text, max(place, done)
         )
         if not match:
@@ -186,7 +181,7 @@ class _Assignment:
         self.tight = self.sep == name["sep"]
         self.position = name.start()
         quote = (
-            compile_once(r"[bru]{0,2}(\\{0,3})(\"\"\"|'''|[\"'`])").match(text, name.end()) if self.sep != ">" else None
+            compile_once(r"[bru]{0,2}(\\{0,9})(\"\"\"|'''|[\"'`])").match(text, name.end()) if self.sep != ">" else None
         )
         self.quoted = bool(quote)
         self.start = quote.end() if quote else name.end()
@@ -299,7 +294,7 @@ _PLAIN_FINDERS: tuple[Callable[[str], Iterator[Span]], ...] = (
     find_key_files,
     _logins,
     find_aws_pairs,
-    find_shapes,
+    find_tokens,
     _headers,
     _cookies,
     find_in_commands,
@@ -311,12 +306,12 @@ _PLAIN_FINDERS: tuple[Callable[[str], Iterator[Span]], ...] = (
 
 
 def _in_views(text: str) -> Iterator[Span]:
-    return find_in_views(text, (find_wrapped, *_PLAIN_FINDERS))
+    return find_in_views(text, _PLAIN_FINDERS)
 
 
 def _in_base64(text: str) -> Iterator[Span]:
     return find_in_base64(text, _PLAIN_FINDERS)
 
 
-FINDERS = (_in_views, find_wrapped, *_PLAIN_FINDERS, _in_base64)
+FINDERS = (_in_views, *_PLAIN_FINDERS, _in_base64)
 """Each yields the secrets of one kind. They run in this order, because a finder must not see earlier secrets."""

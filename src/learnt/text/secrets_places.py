@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 _BREAK = r"(?:\r?\n|\\{1,8}(?:r\\{1,4})?n)"
 _GAP = r"(?:[\s\\]|\\[nrt]){1,9}"
 # A word of a command: in quotes, in escaped quotes, or bare.
-_WORD = r"(?:\\{0,3}\"([^\"\\\n]{1,200})|\\{0,3}'([^'\\\n]{1,200})|([^\s\"'`|;&<>\\)\]]{1,200}))"
-_NEXT = r"(?:\\{0,3}[\"'],?)?[ \t=]{1,8}"
+_WORD = r"(?:\\{0,9}\"([^\"\\\n]{1,200})|\\{0,9}'([^'\\\n]{1,200})|([^\s\"'`|;&<>\\)\]]{1,200}))"
+_NEXT = r"(?:\\{0,9}[\"'],?)?[ \t=]{1,8}"
 
 # (programs, option, form of the value: g glued to the option, s also separate, or the separator after a user name)
 OPTIONS = (
@@ -81,7 +81,7 @@ _FILES = (
         rf"(?i)machine{_GAP}\S{{1,200}}?{_GAP}login{_GAP}\S{{1,200}}?{_GAP}password{_GAP}([^\s\"'\\]{{4,200}})",
     ),
     ("default", rf"(?i)default{_GAP}login{_GAP}\S{{1,200}}?{_GAP}password{_GAP}([^\s\"'\\]{{4,200}})"),
-    ("psk", r"(?i)psk[\"']?[ \t]{0,4}(?:[=:][ \t]{0,4}|(?=[ \t]\\{0,3}\")[ \t])\\{0,3}[\"']?([^\s\"'\\]{8,64})"),
+    ("psk", r"(?i)psk[\"']?[ \t]{0,4}(?:[=:][ \t]{0,4}|(?=[ \t]\\{0,9}\")[ \t])\\{0,9}[\"']?([^\s\"'\\]{8,64})"),
     ("wep_key", r"(?i)wep_key\d?[ \t]{0,4}[=:][ \t]{0,4}[\"']?([^\s\"'\\]{5,64})"),
     ("password ", r"(?i)password [05789] ([^\s\"'\\]{4,})"),
     ("auth ", r"(?<=[>\n\"] )?AUTH (?:[\w-]{1,40} )?([^\s\"'\\]{6,100})(?=\s*(?:$|[\n\"'\\]))"),
@@ -94,13 +94,13 @@ _FED = (
     "|base64"
 )
 _PRINTED = (
-    rf"(?:echo|printf)(?:[ \t]+-[neE]+)?(?:[ \t]+\\{{0,3}}[\"']?%s(?:\\+n)?\\{{0,3}}[\"']?)?[ \t]+{_WORD}\\{{0,3}}"
+    rf"(?:echo|printf)(?:[ \t]+-[neE]+)?(?:[ \t]+\\{{0,9}}[\"']?%s(?:\\+n)?\\{{0,9}}[\"']?)?[ \t]+{_WORD}\\{{0,9}}"
     rf"[\"']?[^\S\n]*\|[^\n|]{{0,60}}?(?:{_FED})"
 )
 _ANY_WORD = rf"{_NEXT}(?:\\?\"[^\"\n]{{0,100}}\"|'[^'\n]{{0,100}}'|[^\s\"']{{1,100}})"
 _ENTRY = (
-    rf"(?:{_BREAK}[ \t]++|[\s{{,]){{0,80}}+\\{{0,3}}\"?[\w.-]{{1,80}}\\{{0,3}}\"?:[ \t]*\\{{0,3}}[\"']?"
-    rf"([^\s\"'\\,}}]{{4,4000}})\\{{0,3}}[\"']?"
+    rf"(?:{_BREAK}[ \t]++|[\s{{,]){{0,80}}+\\{{0,9}}\"?[\w.-]{{1,80}}\\{{0,9}}\"?:[ \t]*\\{{0,9}}[\"']?"
+    rf"([^\s\"'\\,}}]{{4,4000}})\\{{0,9}}[\"']?"
 )
 
 
@@ -141,7 +141,7 @@ def _find_options(text: str) -> Iterator[Span]:
     """Find the values of short password options after a program that has them."""
     if _PROGRAMS.isdisjoint(plain_words(text)):
         return
-    expression = r"-(?<=[ \t\"']-)(?!passw)(-user|-proxy-user|hp|pw|passwd|[pPwWuUaAXNksKb])(?=[^\s-]|\\{0,3}[\"'\s])"
+    expression = r"-(?<=[ \t\"']-)(?!passw)(-user|-proxy-user|hp|pw|passwd|[pPwWuUaAXNksKb])(?=[^\s-]|\\{0,9}[\"'\s])"
     for match in compile_once(expression).finditer(text):
         line = text[max(0, match.start() - 300) : match.start()]
         line = compile_once(r"\n|\\n|\||;|&&|\$\(").split(line)[-1]
@@ -162,7 +162,7 @@ def _form(line: str, option: str) -> str:
 
 
 def _value_of_option(text: str, end: int, form: str) -> tuple[int, int] | None:
-    user = rf"(?:{_NEXT})?\\{{0,3}}[\"']?[^\s\"'{form}]{{1,100}}{form}([^\s\"'`\\|;&]{{4,200}})"
+    user = rf"(?:{_NEXT})?\\{{0,9}}[\"']?[^\s\"'{form}]{{1,100}}{form}([^\s\"'`\\|;&]{{4,200}})"
     word = {"g": _WORD, "s": rf"(?:{_NEXT})?{_WORD}"}.get(form, user)
     match = compile_once(word).match(text, end)
     if not match or (form not in "gs" and "://" in match[0]):
@@ -237,7 +237,7 @@ def _find_database_logins(text: str) -> Iterator[Span]:
                 yield place - 1 - len(before[1]), place - 1, "password"
             continue
         match = compile_once(
-            r"[\w:]{4,20}(?:[ \t]+-\w+)*[ \t:]*[\"']?\w{1,40}/\\{0,3}\"?([^\s\"'@/\\]{4,100})\\{0,3}\"?@"
+            r"[\w:]{4,20}(?:[ \t]+-\w+)*[ \t:]*[\"']?\w{1,40}/\\{0,9}\"?([^\s\"'@/\\]{4,100})\\{0,9}\"?@"
         ).match(text, place)
         if match and is_chosen(match[1]):
             yield *match.span(1), "password"
@@ -279,7 +279,7 @@ def _find_kubernetes(text: str) -> Iterator[Span]:
         ends = (text.find("\n---", place, last), text.find("\\n---", place, last), last)
         done = min(end for end in ends if end >= 0)
         stretch = text[begin:done]
-        for block in compile_once(r"(?:string)?[dD]ata\\{0,3}\"?:").finditer(stretch):
+        for block in compile_once(r"(?:string)?[dD]ata\\{0,9}\"?:").finditer(stretch):
             yield from _find_entries(stretch, block.end(), begin)
 
 

@@ -140,6 +140,20 @@ def is_drawn(value: str) -> bool:
     return not is_placeholder(value) and not compile_once(WORDS).fullmatch(value)
 
 
+def is_random(value: str, *, least: int, known: bool) -> bool:
+    """Return whether a value contains a long random run of digits and letters; after a known word, also of one case."""
+    run = max(compile_once(r"[A-Za-z0-9]+").findall(value), key=len, default="")
+    digits = sum(letter.isdigit() for letter in run)
+    if len(run) < least or not 2 <= digits < len(run) or is_placeholder(value):
+        return False
+    if known and len(run) >= 32 and digits >= 4:
+        return True
+    changes = len(compile_once(r"[a-z](?=[A-Z0-9])|[A-Z](?=[0-9])|[0-9](?=[A-Za-z])").findall(run))
+    if run != run.lower() and run != run.upper():
+        return changes * 4 >= len(run)
+    return (known or not compile_once(r"[0-9a-f]+$|[0-9A-F]+$").match(run)) and len(run) >= 26 and changes * 4 >= len(run)
+
+
 class _Index:
     """What the finders look up in one text, each part computed when first needed."""
 

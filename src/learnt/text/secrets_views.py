@@ -22,21 +22,35 @@ if TYPE_CHECKING:
 _BEFORE, _AFTER = 200, 400  # letters around such writing that are read again
 # The escapes of JSON, JavaScript, HTML and addresses for one visible Latin-1 character.
 _ESCAPE = (
-    r"\\(?:\\{0,3}(?:u00([2-7a-fA-F][0-9A-Fa-f])|x([2-7][0-9A-Fa-f])|(/)))|%(2[BbDdFf]|3[ADad]|40|5[Ff])|&#(\d\d);"
+    r"\\(?:\\{0,9}(?:u00([2-7a-fA-F][0-9A-Fa-f])|x([2-7][0-9A-Fa-f])|(/)))|%(2[BbDdFf]|3[ADad]|40|5[Ff])|&#(\d\d);"
 )
+_LAYOUT = r"\\{1,8}(?:u00(0a|0A|0d|0D|09|20|22|26|27|3c|3C|3e|3E|60)|([nrt]))"
 _MARKS = ("\\u00", "\\x", "\\/", "%2", "%3", "%40", "%5", "&#")
 _BLANK = r"(?:[ \t]|\\?\r?\n|\\{1,8}[nrt]){0,40}+"
 # What is between two strings that a program joins.
 _JOINT = (
     rf"[\"'`](?=[\s\\+.&|<~])(?:{_BLANK}(?:\+|\.\.?|&|\|\||<>|\\{{1,4}}|~)?{_BLANK})(?<![\"'`])"
-    r"[fbru]?\\{0,3}[\"'`](?=[\w.~+/=-])"
+    r"[fbru]?\\{0,9}[\"'`](?=[\w.~+/=-])"
 )
 # What is between a prefix and the rest of a token in a list.
-_LISTED = r"[\"'`],[ \t]{0,8}\\{0,3}[\"'`](?=[A-Za-z0-9]{12})"
+_LISTED = r"[\"'`],[ \t]{0,8}\\{0,9}[\"'`](?=[A-Za-z0-9]{12})"
 _CONTINUED = r"\\\n[ \t]*(?=[\w.~+/=-])"
 _LETTER = r"[\w.~+/=-]"
 _MIN_WORD_LENGTH = 12
 _LONGEST_RUN = 8_000
+
+
+def lay_out(text: str) -> str:
+    """Return a text of the same length in which escaped line breaks, tabs and quotes are plain."""
+    if "\\" not in text:
+        return text
+    return compile_once(_LAYOUT).sub(_plain, text)
+
+
+def _plain(match: re.Match[str]) -> str:
+    letter = {"n": "\n", "r": " ", "t": "\t"}.get(match[2]) if match[2] else chr(int(match[1], 16))
+    filler = "\\" if letter in "\"'" else " "
+    return filler * (len(match[0]) - 1) + letter
 
 
 def find_in_views(text: str, finders: Sequence[Finder]) -> Iterator[Span]:
@@ -59,7 +73,7 @@ def _find_joined(text: str, finders: Sequence[Finder]) -> Iterator[Span]:
 def _joints(text: str, expression: str) -> Iterator[Piece]:
     """Yield what is between two strings that together may be a secret."""
     for match in compile_once(expression).finditer(text):
-        before = compile_once(rf"({_LETTER}*)(\\{{0,3}})$").search(text[max(0, match.start() - 80) : match.start()])
+        before = compile_once(rf"({_LETTER}*)(\\{{0,9}})$").search(text[max(0, match.start() - 80) : match.start()])
         after = compile_once(rf"{_LETTER}*").match(text, match.end(), match.end() + 80)
         word = (before[1] if before else "") + (after[0] if after else "")
         if expression == _LISTED and not (before and before[1].endswith(("-", "_"))):

@@ -1,0 +1,332 @@
+"""Find secrets by their shape alone: tokens with a published prefix, random words after a short name, private keys.
+
+A prefix counts if no letter or digit is before it, except an escape such as `\\n`, `%20` or a terminal colour. What
+follows it must look random; its published length and alphabet are not checked, because vendors change them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from learnt.text.secrets_values import compile_once, is_drawn, is_placeholder, is_random, is_strong, long_words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from learnt.text.secrets_values import Span
+
+# Prefixes that begin nothing but a secret: 12 random characters after one are enough.
+_PREFIXES = """
+1password-token ops_          adafruit-key aio_              adobe-secret p8e-
+age-key AGE-SECRET-KEY-       aiven-token AVNS_              amazon-token amzn.mws.
+anthropic-key sk-ant-         anyscale-key esecret_ aph0_    apify-token apify_api_ apify_proxy_
+axiom-token xaat- xapt-       bedrock-key bedrock-api-key-   brevo-key xkeysib- xsmtpsib-
+browserbase-key bb_live_      buildkite-token bkua_ bkct_ bkaj_ bkps_ bkpt_
+cerebras-key csk-             circleci-token CCIPAT_ CCIPRJ_ clerk-key ak_live_ ak_test_
+clojars-token CLOJARS_        cloudflare-key cfk_ cfat_ cfut_ cfoat_ v1.0-
+cockroach-key CCDB1_          contentful-token CFPAT-        cursor-key crsr_
+datadog-key ddp_ ddw_         daytona-key dtn_               deepsource-token dsp_
+defined-token dnkey-          dependency-track-key odt_      depot-token depot_project_ depot_org_ depot_user_
+digitalocean-token doo_v1_ dop_v1_ dor_v1_                   docker-token dckr_pat_ dckr_oat_
+doppler-token dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit. duffel-token duffel_live_ duffel_test_
+dynatrace-token dt0c01. dt0s01. dt0s16.                      figma-token figd_ figu_ figo_ figoh_ figp_
+flutterwave-key FLWSECK- FLWSECK_TEST-                       fly-token fm1_ fm2_ fm1a_ fm1r_ fo1_
+frameio-token fio-u-          github-token ghp_ gho_ ghu_ ghs_ ghr_ github_pat_
+gitlab-token glpat- gldt- glrt- glrtr- glcbt- glptt- glft- glsoat- glimt- glagent- gloas- glffct- glwt-
+google-token ya29. AQ.Ab8     google-secret GOCSPX-          grafana-token glsa_ glc_
+groq-key gsk_                 heroku-key HRKU-               honeycomb-key hcaik_ hcalk_ hcamk_
+hubspot-token pat-na1- pat-na2- pat-eu1- pat-ap1-            huggingface-token hf_ api_org_
+infracost-key ico-            jina-key jina_                 langfuse-key sk-lf- pk-lf-
+langsmith-key lsv2_pt_ lsv2_sk_ ls__                         lightspeed-token lip_
+linear-key lin_api_ lin_oauth_ lin_wh_                       mailersend-token mlsn.
+midtrans-key Mid-server- SB-Mid-server-                      mongodb-secret mdb_sa_sk_
+n8n-key n8n_api_              neon-key napi_                 netlify-token nfp_ nfc_ nfo_ nfu_ nfb_
+new-relic-key NRAK- NRJS- NRBR- NRII- NRRA- NRSP- NRAA- NRIQ- notion-token ntn_
+npm-token npm_                nvidia-key nvapi-              omise-key skey_
+onesignal-key os_v2_app_ os_v2_org_                          openai-key sk- sess-
+ory-token ory_pat_ ory_at_ ory_rt_ ory_ac_ ory_wak_ ory_apikey_
+packagist-token packagist_ort_ packagist_oat_ packagist_uut_ packagist_upt_
+paddle-key pdl_live_apikey_ pdl_sdbx_apikey_ pdl_ntfset_     pagerduty-key pdus+ pdeu+
+perplexity-key pplx-          pinecone-key pcsk_             pixie-key px-api- px-dep-
+plaid-token access-sandbox- access-production- access-development-
+planetscale-token pscale_tkn_ pscale_pw_ pscale_oauth_       polar-token polar_oat_ polar_pat_ polar_whs_
+posthog-key phx_ phs_ phr_ pha_                              postman-key PMAK- PMAT-
+prefect-key pnu_ pnb_         pubnub-key sec-c-              pulumi-token pul-
+pypi-token pypi-              ramp-secret ramp_sec_          razorpay-key rzp_live_ rzp_test_
+readme-key rdme_              render-key rnd_                replicate-token r8_
+rootly-key rootly_            rubygems-key rubygems_         runpod-key rpa_
+salad-key salad_cloud_        scalingo-token tk-us- tk-eu-   scrapfly-key scp-live- scp-test-
+sendgrid-key SG.              sentry-token sntrys_ sntryu_   settlemint-token sm_aat_ sm_pat_ sm_sat_
+shippo-token shippo_live_ shippo_test_                       shopify-token shpat_ shpca_ shppa_ shpss_ shptka_ shpua_
+slack-token xoxa- xoxb- xoxc- xoxd- xoxe- xoxo- xoxp- xoxr- xoxs- xapp-
+snyk-token snyk_uat. snyk_sat. snyk_                         socket-token sktsec_
+sonar-token sqp_ squ_ sqa_ sqco_                             sourcegraph-token sgp_ sgs_ slk_ sgd_
+square-token sq0atp- sq0csp- sq0idp-                         stackhawk-key hawk.
+stripe-key sk_live_ sk_test_ rk_live_ rk_test_ sk_prod_ ek_live_ ek_test_
+stripe-webhook-secret whsec_  stytch-secret secret-live- secret-test-
+supabase-key sbp_ sb_secret_  tailscale-key tskey-           tavily-key tvly-
+teamwork-token tkn.v1_ twp_   together-key tgp_v1_           trigger-key tr_dev_ tr_prod_ tr_stg_ tr_pat_
+typeform-token tfp_           ubidots-key BBFF- BBUS-        upcloud-token ucat_
+vault-token hvs. hvb. hvr.    vercel-token vcp_ vci_ vca_ vcr_ vck_ vercel_blob_rw_
+voiceflow-key VF.DM. VF.WS.   wandb-key wandb_v1_            xai-key xai-
+xata-key xau_                 xendit-key xnd_production_ xnd_development_
+easypost-key EZAK_ EZTK_      mailgun-key key-               langchain-key lc_
+"""
+# (kind, first letters, expression after them): tokens whose prefix is glued to the rest.
+_GLUED = (
+    ("1password-secret-key", "A3-", r"[A-Z0-9]{6}-[A-Z0-9]{6}(?:-[A-Z0-9]{5}){4}"),
+    ("airtable-token", "pat", r"[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
+    ("alibaba-key-id", "LTAI", r"[A-Za-z0-9]{12,24}(?![A-Za-z0-9])"),
+    ("atlassian-token", "ATATT3 ATCTT3 ATBB", r"[\w=-]{20,}"),
+    ("aws-key-id", "AKIA ASIA ABIA ACCA", r"[A-Z0-9]{16}"),
+    ("aws-key", "ABSK", r"[A-Za-z0-9+/]{100,}={0,2}"),
+    ("aws-token", "IQoJb3JpZ2lu FwoGZXIvYXdz", r"[A-Za-z0-9+/=%]{80,}"),
+    ("amazon-token", "Atza| Atzr|", r"[\w+/=|-]{60,}"),
+    ("artifactory-token", "AKCp cmVmd", r"[A-Za-z0-9]{56,}"),
+    ("braintree-token", "access_token$", r"(?:production|sandbox)\$[0-9a-z]{16}\$[0-9a-f]{32}"),
+    ("baidu-key", "ALTAK-", r"[A-Za-z0-9]{16,}/[0-9a-f]{40}"),
+    ("clickhouse-key", "4b1d", r"[A-Za-z0-9]{38}(?![A-Za-z0-9])"),
+    ("databricks-token", "dapi", r"[0-9a-f]{32}(?:-\d)?"),
+    ("dropbox-token", "sl.", r"[\w-]{60,}"),
+    ("easypost-key", "EZAK EZTK", r"[A-Za-z0-9]{54}"),
+    ("facebook-token", "EAA", r"[A-Za-z0-9]{80,}"),
+    ("gitlab-token", "GR1348941", r"[\w-]{20,}"),
+    ("google-key", "AIza", r"[\w-]{35,}"),
+    ("google-token", "1//0", r"[\w-]{40,}"),
+    ("harness-token", "pat. sat.", r"[\w-]{22}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{20}"),
+    ("instagram-token", "IGQV IGAA", r"[\w-]{80,}"),
+    ("launchdarkly-key", "sdk- api- mob-", r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
+    ("mandrill-key", "md-", r"(?=[\w-]{0,20}[A-Z])(?=[\w-]{0,20}\d)[\w-]{22}(?![\w-])"),
+    ("mapbox-token", "sk.eyJ tk.eyJ", r"[\w-]{20,}\.[\w-]{16,}"),
+    ("mercadopago-token", "APP_USR- TEST-", r"\d{10,20}-\d{6}-[0-9a-f]{32}-\d{4,}"),
+    ("nuget-key", "oy2", r"[a-z0-9]{43}(?![A-Za-z0-9])"),
+    ("crates-token", "cio", r"(?=[A-Za-z]{0,31}\d)[A-Za-z0-9]{32}(?![A-Za-z0-9])"),
+    ("openshift-token", "sha256~", r"[\w-]{43}(?![\w-])"),
+    ("scaleway-key", "SCW", r"[A-Z0-9]{17}(?![A-Za-z0-9])"),
+    ("square-token", "EAAA", r"[\w-]{56,}(?![+/=])"),
+    ("tencent-key-id", "AKID", r"[A-Za-z0-9]{32,36}(?![A-Za-z0-9])"),
+    ("yandex-key", "AQVN", r"[\w-]{34,38}(?![\w-])"),
+    ("yandex-token", "t1.", r"[A-Z0-9a-z_-]{60,}={0,2}\.[\w-]{80,}={0,2}"),
+    ("zoho-token", "1000.", r"[0-9a-f]{32}\.[0-9a-f]{32}"),
+    ("jwt", "eyJ", r"[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}|[\w-]{16,}\.(?:[\w-]*\.){2}[\w-]{16,}\.[\w-]{16,}"),
+    ("grafana-token", "eyJrIjoi", r"[A-Za-z0-9]{60,}={0,2}"),
+    ("cloudflare-token", "eyJhIjoi", r"[A-Za-z0-9]{100,}={0,2}"),
+    ("twilio-key", "SK", r"[0-9a-f]{32}(?![A-Za-z0-9])"),
+    ("twitter-token", "AAAAAAAAAAAAAAAAAAAA", r"A{0,4}[A-Za-z0-9%]{60,}"),
+    ("bitwarden-token", "0.", r"[0-9a-f]{8}-[0-9a-f-]{27}\.[A-Za-z0-9]{24,}:[A-Za-z0-9+/=]{20,}"),
+    ("rancher-token", "token-", r"[a-z0-9]{5}:[a-z0-9]{54}"),
+    ("vault-token", "s.", r"(?=[A-Za-z]{0,23}\d)(?=[a-z0-9]{0,23}[A-Z])[A-Za-z0-9]{24}(?![\w.-])"),
+    ("adyen-key", "AQE", r"[A-Za-z0-9+/=]{40,}-[\w+/=-]{30,}"),
+    ("private-key", "LS0tLS1CRUdJTi", r"[A-Za-z0-9+/=]{40,}"),
+    ("webhook", "hooks.slack.com/", r"(?:services|workflows|triggers)/[\w/+-]{20,}"),
+    ("webhook", "discord.com/api/webhooks/ discordapp.com/api/webhooks/", r"\d{15,20}/[\w-]{40,}"),
+    ("webhook", "webhook.office.com/ outlook.office.com/", r"webhook(?:b2)?/[\w@-]{40,}/IncomingWebhook/[\w/-]{40,}"),
+    ("webhook", "hooks.zapier.com/hooks/catch/", r"\d{4,12}/[\w/]{6,}"),
+)
+# (kind, required letters, expression): tokens without a prefix.
+_SHAPES = (
+    ("telegram-token", ":AA", r"(?<!\d)\d{6,12}:AA[\w-]{32,}"),
+    ("terraform-token", ".atlasv1.", r"[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{50,}"),
+    ("azure-secret", "Q~", r"(?<![.~_-])[\w.~-]{3}\dQ~[\w.~-]{31,34}"),
+    ("azure-key", "JQQJ99", r"[A-Za-z0-9]{52}JQQJ99[A-Za-z0-9]{26}"),
+    ("azure-key", "AZDO", r"[A-Za-z0-9]{70,80}AZDO[A-Za-z0-9]{4}"),
+    ("azure-key", "AzSe", r"[A-Za-z0-9]{42}AzSe[A-Za-z0-9]{6}"),
+    ("azure-key", "+A", r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{76}\+A(?:St|Cm|Rm|DB|IoT|EH|SB|MC)[A-Za-z0-9+/]{5,6}={0,2}"),
+    ("new-relic-key", "NRAL", r"(?<![0-9a-f])[0-9a-fA-F]{36}NRAL"),
+    ("new-relic-key", "-NRMA", r"[0-9A-Za-z]{40,44}-NRMA"),
+    ("mailchimp-key", "-us", r"(?<![0-9a-f])[0-9a-f]{32}-us\d{1,2}(?![0-9A-Za-z])"),
+    ("maxmind-key", "_mmk", r"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk"),
+    ("rapidapi-key", "jsn", r"[0-9a-f]{10}msh[0-9a-f]{15}p1[0-9a-f]{5}jsn[0-9a-f]{12}"),
+    ("stripe-client-secret", "_secret_", r"(?:pi|seti|cs|src)_[A-Za-z0-9]{10,}_secret_[A-Za-z0-9]{10,}"),
+    ("convex-key", "|ey", r"(?:prod|dev|preview):[a-z0-9-]{4,60}\|ey[\w+/=-]{20,}"),
+    ("asana-token", "/1", r"[0-2]/1\d{14,16}(?:/\d{16})?:[0-9a-f]{32}"),
+    ("password-hash", "$", r"\$(?:apr1|1|2[abxy]|5|6|7|y|argon2id?|scrypt|pbkdf2[\w-]*|bcrypt)\$[\w./=,$+-]{20,}"),
+    ("password-hash", "SHA", r"\{S?SHA\d*\}[A-Za-z0-9+/]{20,}={0,2}"),
+    ("webhook", "/with/key/", r"/with/key/[\w-]{20,}"),
+)
+# Whole runs of letters. The first part of a Discord token is a number in base64, which uses few letters.
+_WHOLE = (
+    r"[MNO][DTjz][AEIMQUYcgk][w-z0-5](?:[MNO][DTjz][AEIMQUYcgk][w-z0-5]){4,5}[A-Za-z0-9]{0,3}\.[\w-]{6}\.[\w-]{27,}"
+    r"|[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}$"
+)
+# Prefixes that also begin ordinary names need a long random run after them.
+_COMMON = frozenset("sk- key- sess- snyk_ lc_ ls__ hawk. access- v1.0- pul- phs_ xai- ico- ops_ SG. csk-".split())
+# Words before a random value that mark it as a secret. The weak ones also occur before ids.
+_MARKS = frozenset("sk rk pat key apikey token secret sec oat uat sat pw skey privkey".split())
+_WEAK_MARKS = frozenset("live test prod api access refresh auth admin svc app bot sbx sandbox priv usr user".split())
+_NO_VENDOR = r"(?:sha|md|crc|blake)\d*|data|img|image|font|chunk|bundle|hash|integrity|h1|v\d+|cp\d+|commit|rev|go"
+_RUN = r"[A-Za-z0-9][\w.+-]{15,}"
+_TAIL = r"[\w-]+(?:\.[\w-]{6,})*={0,2}"
+_TAIL_BASE64 = r"[\w+/=-]+(?:\.[\w+/=-]{6,})*"
+_BASE64 = ("ops_", "fm", "glc_", "sntrys_", "whsec_", "sec-c-", "pdus+", "pdeu+", "bedrock")
+_ESCAPE = r"(?:\\(?:u00[0-7][0-9A-Fa-f]|[nrtbf])|%[0-9A-Fa-f]{2}|\[\d{1,2}(?:;\d{1,3}){0,3}m)"
+_BREAK = r"\\{0,8}(?:\r?\n|(?<=\\)n)[ \t>|#*]{0,16}"
+_LEAST = 12
+_MOST_LINES = 40
+_LEAST_RANDOM = 16
+_table: dict[str, list[tuple[str, str]]] = {}
+
+
+def published() -> dict[str, list[tuple[str, str]]]:
+    """Return the published prefixes and their kinds by the first word of the prefix."""
+    if not _table:
+        kind = ""
+        for word in _PREFIXES.split():
+            if word[-1] not in "_-.+" and "Ab8" not in word:
+                kind = word
+                continue
+            _table.setdefault(compile_once("[-_.+]").split(word)[0], []).append((word, kind))
+        for rows in _table.values():
+            rows.sort(key=lambda row: -len(row[0]))
+    return _table
+
+
+def find_tokens(text: str) -> Iterator[Span]:
+    """Find tokens with a published format, and random words after a short name."""
+    long = long_words(text)
+    if not long:
+        return
+    for kind, prefixes, tail in _GLUED:
+        for prefix in prefixes.split():
+            if prefix in long:
+                yield from _find_shape(text, kind, re.escape(prefix) + f"(?:{tail})")
+    for kind, letters, expression in _SHAPES:
+        if letters in long:
+            yield from _find_shape(text, kind, expression)
+    yield from _find_runs(text)
+
+
+def _find_shape(text: str, kind: str, expression: str) -> Iterator[Span]:
+    for match in compile_once(expression).finditer(text):
+        start = match.start()
+        if text[start - 1 : start].isalnum() and text[start].isalnum() and not _follows_escape(text, start):
+            continue
+        if not compile_once(r"(?i:your[-_]|example)|x{5}|X{5}|\*{5}|([^A])\1{7}").search(match[0]):
+            # The whole word is removed, so that no new match begins at its end.
+            rest = compile_once("[A-Za-z0-9]*").match(text, match.end())
+            yield start, rest.end() if rest else match.end(), kind
+
+
+def _follows_escape(text: str, start: int) -> bool:
+    return bool(compile_once(_ESCAPE + "$").search(text[max(0, start - 9) : start]))
+
+
+def _find_runs(text: str) -> Iterator[Span]:
+    """Find tokens in the runs of letters, digits and separators."""
+    table = published()
+    done = 0
+    for run in compile_once(_RUN).finditer(text):
+        start, end = run.span()
+        if start < done:
+            continue
+        if text[start - 1 : start] in ("\\", "%", "["):
+            escape = compile_once(_ESCAPE).match(text, start - 1)
+            start = escape.end() if escape else start
+        parts = compile_once("[-_.+]").split(text[start:end])
+        found = _find_prefix(text, start, parts, table)
+        if not found and max(map(len, parts)) >= _LEAST_RANDOM:
+            found = _find_named(text, start, end, parts)
+        if found:
+            done = found[1]
+            yield found
+
+
+def _find_prefix(text: str, start: int, parts: list[str], table: dict[str, list[tuple[str, str]]]) -> Span | None:
+    """Return the token with a published prefix in a run of letters."""
+    for part in parts:
+        for prefix, kind in table.get(part, ()):
+            if text.startswith(prefix, start):
+                end = _end_of_token(text, start, prefix)
+                if end:
+                    return start, end, kind
+        start += len(part) + 1
+    return None
+
+
+def _end_of_token(text: str, start: int, prefix: str) -> int:
+    """Return where the token with this prefix ends, on this line or on a later one; 0 if it is none."""
+    letters = _TAIL_BASE64 if prefix.startswith(_BASE64) else _TAIL
+    begin = start + len(prefix)
+    match = compile_once(letters).match(text, begin)
+    tail, end = (match[0], match.end()) if match else ("", begin)
+    whole = _is_tail(prefix, tail)
+    result = end if whole else 0
+    for _ in range(_MOST_LINES):
+        line = compile_once(rf"{_BREAK}({letters})[ \t]*(?=$|\\|\r?\n|[\"'`])").match(text, end)
+        if not line or (whole and not (is_drawn(line[1]) or is_strong(line[1], least=8))):
+            break
+        tail, end = tail + line[1], line.end(1)
+        if not whole and not _is_tail(prefix, tail):
+            break
+        whole, result = True, end
+    return result
+
+
+def _is_tail(prefix: str, tail: str) -> bool:
+    if prefix in _COMMON:
+        return is_random(tail, least=20, known=True)
+    return len(tail) >= _LEAST and is_drawn(tail)
+
+
+def _find_named(text: str, start: int, end: int, parts: list[str]) -> Span | None:
+    """Return the random rest of a run after a word such as `sk` or `key`, or after any short name if it is long."""
+    if compile_once(_WHOLE).match(text, start, end):
+        return start, end, "token"
+    for name, value in zip(parts, parts[1:], strict=False):
+        start += len(name) + 1
+        if len(value) < _LEAST_RANDOM or not 2 <= len(name) <= 14 or not name[0].isalpha():
+            continue
+        mark = name.lower()
+        known, weak = mark in _MARKS, mark in _WEAK_MARKS
+        if not is_random(value, least=16 if known or weak else 30, known=known):
+            continue
+        if known or weak or not (compile_once(_NO_VENDOR).fullmatch(mark) or text[end : end + 1] in ("/", "=", "+")):
+            return start, end, "token"
+    return None
+
+
+def find_private_keys(text: str) -> Iterator[Span]:
+    """Find private key blocks; one that is cut off ends with its last line of base64."""
+    if "PRIVATE KEY" not in text and "OpenVPN" not in text:
+        return
+    label = r"[A-Za-z0-9 -]{0,40}(?:PRIVATE KEY(?: BLOCK)?|OpenVPN [\w -]{0,20}key(?: V\d)?)[ -]-{3,4}"
+    begins = list(compile_once(rf"-{{4,5}} ?BEGIN {label}").finditer(text))
+    for number, begin in enumerate(begins):
+        limit = begins[number + 1].start() if number + 1 < len(begins) else len(text)
+        end = compile_once(rf"-{{4,5}} ?END {label}").search(text, begin.end(), limit)
+        if end is None:
+            lines = rf"(?:{_GAP}(?:[A-Za-z][A-Za-z-]{{3,20}}: [^\n\\]{{1,100}}|[A-Za-z0-9/][A-Za-z0-9+/=]{{15,}}))+"
+            body = compile_once(
+                rf"{lines}(?:{_GAP}[A-Za-z0-9+/=]{{1,64}}(?=[\"'\s]*$|[\\\"'\s]+-))?(?:[\s\\nr]{{0,9}}-+)?"
+            )
+            if cut_off := body.match(text, begin.end(), limit):
+                yield begin.start(), cut_off.end(), "private-key"
+        elif compile_once(r"[A-Za-z0-9+/]{16}").search(text, begin.end(), end.start()):
+            yield begin.start(), end.end(), "private-key"
+
+
+# What is between two lines of a key: also quotes, joints, the marks of a quotation, and line numbers.
+_GAP = r"(?:(?:\\{1,8}[nrt]|[\s\"'+>#|,]){1,60}+(?:\d{1,5}(?:\t|\\+t|[:|] ?)[ \t]{0,8})?)"
+
+
+def find_key_files(text: str) -> Iterator[Span]:
+    """Find the secret lines of PuTTY's key files, and the secret numbers of a JSON web key."""
+    if "Private-" in text:
+        expression = rf"Private-Lines: ?\d{{1,4}}((?:{_GAP}[A-Za-z0-9+/=]{{8,80}}(?![A-Za-z0-9+/:-]))+)"
+        for match in compile_once(expression).finditer(text):
+            gap = compile_once(_GAP).match(match[1])
+            yield match.start(1) + (gap.end() if gap else 0), match.end(), "private-key"
+        for match in compile_once(r"Private-(?:MAC|Hash): ?([0-9a-f]{32,64})").finditer(text):
+            yield *match.span(1), "private-key"
+    if '"kty' in text:
+        for match in compile_once(r"\"(?:d|p|q|dp|dq|qi|k)\\{0,3}\"\s?:\s?\\{0,3}\"([\w-]{20,})").finditer(text):
+            yield *match.span(1), "private-key"
+
+
+def find_aws_pairs(text: str) -> Iterator[Span]:
+    """Find AWS secret keys in a text that also contains a key id."""
+    if not ("AKIA" in text or "ASIA" in text) or not compile_once(r"A[KS]IA[A-Z0-9]{16}").search(text):
+        return
+    for match in compile_once(r"(?<![\w/+=-])[A-Za-z0-9/+]{40}(?![\w/+=-])").finditer(text):
+        if is_strong(match[0]) and match[0].lower() != match[0] != match[0].upper() and not is_placeholder(match[0]):
+            yield *match.span(), "aws-secret-key"
