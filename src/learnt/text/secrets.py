@@ -306,7 +306,7 @@ _PLAIN_FINDERS: tuple[Callable[[str], Iterator[Span]], ...] = (
 
 
 def _in_views(text: str) -> Iterator[Span]:
-    return find_in_views(text, _PLAIN_FINDERS)
+    return find_in_views(text, (_logins, find_tokens, _headers, _assignments))
 
 
 def _in_base64(text: str) -> Iterator[Span]:

@@ -14,7 +14,6 @@ from learnt.text.secrets_values import (
     is_chosen,
     is_placeholder,
     lower_case,
-    plain_words,
 )
 
 TYPE_CHECKING = False
@@ -114,14 +113,7 @@ def _forms() -> dict[tuple[str, str], list[tuple[list[str], str]]]:
     return forms
 
 
-def _first_word(text: str) -> bytes:
-    return compile_once("[-+_. ]").split(text, maxsplit=1)[0].encode()
-
-
-_PROGRAMS = frozenset(_first_word(name) for names, _, _ in OPTIONS for name in names.split())
 _FORMS = _forms()
-_COMMANDS = frozenset(_first_word(anchor) for anchor, _ in _POSITIONS)
-_BEGINNINGS = frozenset(_first_word(letters) for letters, _ in _FILES)
 
 
 def find_in_commands(text: str) -> Iterator[Span]:
@@ -139,8 +131,6 @@ def find_in_commands(text: str) -> Iterator[Span]:
 
 def _find_options(text: str) -> Iterator[Span]:
     """Find the values of short password options after a program that has them."""
-    if _PROGRAMS.isdisjoint(plain_words(text)):
-        return
     expression = r"-(?<=[ \t\"']-)(?!passw)(-user|-proxy-user|hp|pw|passwd|[pPwWuUaAXNksKb])(?=[^\s-]|\\{0,9}[\"'\s])"
     for match in compile_once(expression).finditer(text):
         line = text[max(0, match.start() - 300) : match.start()]
@@ -172,11 +162,9 @@ def _value_of_option(text: str, end: int, form: str) -> tuple[int, int] | None:
 
 
 def _find_positions(text: str) -> Iterator[Span]:
-    lower, present = lower_case(text), plain_words(text)
-    if present.isdisjoint(_COMMANDS):
-        return
+    lower = lower_case(text)
     for anchor, skipped in _POSITIONS:
-        place = lower.find(anchor) if _first_word(anchor) in present else -1
+        place = lower.find(anchor)
         while place >= 0:
             words = rf"[\w./:-]{{0,60}}(?:{_ANY_WORD}){{{skipped}}}"
             match = compile_once(rf"{words}(?:{_NEXT}|[ \t]?(?=[\"'])){_WORD}").match(text, place + len(anchor))
@@ -207,8 +195,6 @@ def _find_piped(text: str) -> Iterator[Span]:
             yield from (
                 [(*match.span(match.lastindex or 0), "password")] if is_chosen(match[match.lastindex or 0]) else []
             )
-    if plain_words(text).isdisjoint((b"echo", b"printf", b"chpasswd")):
-        return
     for place in find_places(text, ("echo ", "printf ")):
         match = compile_once(_PRINTED).match(text, place)
         group = (match.lastindex or 0) if match else 0
@@ -228,8 +214,6 @@ def _find_piped(text: str) -> Iterator[Span]:
 
 
 def _find_database_logins(text: str) -> Iterator[Span]:
-    if plain_words(text).isdisjoint((b"sqlplus", b"expdp", b"impdp", b"sqlldr", b"jdbc", b"tcp", b"unix")):
-        return
     for place in find_places(text, ("sqlplus ", "expdp ", "impdp ", "sqlldr ", "jdbc:oracle:", "tcp(", "unix(")):
         if text[place : place + 4].lower() in ("tcp(", "unix"):
             before = compile_once(r"[\w.-]{1,60}:([^\s\"'`@/:]{4,100})@$").search(text[max(0, place - 170) : place])
@@ -245,9 +229,8 @@ def _find_database_logins(text: str) -> Iterator[Span]:
 
 def find_in_files(text: str) -> Iterator[Span]:
     """Find passwords in `.netrc`, `.pgpass`, Kubernetes secrets and other files with a fixed format."""
-    present = plain_words(text)
-    for letters, expression in () if present.isdisjoint(_BEGINNINGS) else _FILES:
-        for place in find_places(text, (letters,)) if _first_word(letters) in present else ():
+    for letters, expression in _FILES:
+        for place in find_places(text, (letters,)):
             match = compile_once(expression).match(text, place)
             if match and is_chosen(match[1]) and has_more_than_letters(match[1].rstrip(",;)")):
                 yield *match.span(1), "password"
@@ -268,8 +251,6 @@ def _find_pgpass(text: str) -> Iterator[Span]:
 
 def _find_kubernetes(text: str) -> Iterator[Span]:
     """Find all values of a Kubernetes secret, whatever their names."""
-    if not {b"kind", b"secret"} <= plain_words(text):
-        return
     done = 0
     for place in find_places(text, _KINDS):
         if place < done:

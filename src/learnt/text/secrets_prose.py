@@ -41,7 +41,7 @@ _PAIR = (
     r"[ \t]+[\"'`]?[\w.@-]{1,60}[\"'`]?(?:[ \t]*[/|][ \t]*|:)[\"'`]?([^\s\"'`\\|]{4,100})"
 )
 _QUOTES = "\"'`*\u00ab\u00bb\u201e\u201c\u201d\u2018\u2019\\()"
-_MOST_WORDS = 12
+_MOST_WORDS, _MOST_LETTERS = 12, 240
 _SIGNS = ("|", "\u2502", "\t", ";", ",")
 _MOST_ROWS = 200
 _CELL = r"(?i)[*_`\" ]*(?:[\w.-]{1,30}[ _.-]){0,3}(?:" + _HUMAN + "|mot de passe|" + _DRAWN + r")[*_`\": ]*$"
@@ -78,49 +78,49 @@ def _find_values(text: str, place: int) -> Iterator[tuple[str, int]]:
 
 def _find_after(text: str, noun: re.Match[str]) -> Iterator[tuple[str, int]]:
     """Yield the first word after the noun that is given as its value."""
-    said, between, end = False, 0, noun.end()
-    follows = text[end : end + 2].lstrip(_QUOTES)[:1]
+    said, between, place = False, 0, noun.end()
+    follows = text[place : place + 2].lstrip(_QUOTES)[:1]
     if follows and follows not in " \t\r\n:='\u2019\u00a0\u202f":
         return
-    for number, word in enumerate(compile_once(r"[^\s\u00a0\u202f]+").finditer(text, end, end + 240)):
-        if "\n" in text[end : word.start()]:
-            yield from _find_below(text, word, noun[1])
-            return
-        end = word.end()
-        value = word[0].strip(_QUOTES)
-        quoted = word[0][0] in _QUOTES and word[0][0] not in "()"
-        if said and _is_value(value, noun[1], quoted=quoted) and (not between or is_strong(_trim(value), least=8)):
-            yield _trim(value), word.start() + word[0].index(value)
-            return
-        if not said and not number and noun[1] and _follows_bare(text, noun, value):
-            yield _trim(value), word.start() + word[0].index(value)
-            return
-        says = word[0][-1] in ":=" or value.lower() in _SAYS
+    line, _, below = text[place : place + _MOST_LETTERS].partition("\n")
+    for number, word in enumerate(line.split()):
+        says = word.lower() in _SAYS
+        if not word.isalpha():
+            place = text.find(word, place)
+            value = word.strip(_QUOTES)
+            if _is_given(text, noun, value, number=number, said=said, between=between, quoted=word[0] in _QUOTES[:-2]):
+                yield _trim(value), place + word.index(value)
+                return
+            says = says or word[-1] in ":="
+            if not says and not _is_plain(word):
+                return
         said, between = said or says, 0 if says else between + said
-        if number >= _MOST_WORDS or between > 2 or not _is_plain(word[0]):
+        if number >= _MOST_WORDS or between > 2:
             return
+    if below:
+        yield from _find_below(text, place + text[place:].index("\n"), noun[1])
+
+
+def _is_given(
+    text: str, noun: re.Match[str], value: str, *, number: int, said: bool, between: int, quoted: bool
+) -> bool:
+    """Return whether a word is the value that a sentence gives."""
+    if said:
+        return _is_value(value, noun[1], quoted=quoted) and (not between or is_strong(_trim(value), least=8))
+    return not number and bool(noun[1]) and _follows_bare(text, noun, value)
 
 
 def _is_plain(word: str) -> bool:
     """Return whether a word of a sentence may come between a noun and its value."""
-    return len(word) <= 30 and not compile_once(r"[\d=(){}\[\]<>]|.*[.;!?]$").match(word) and "(" not in word
+    return len(word) <= 30 and word[-1] not in ".;!?" and not compile_once(r"[\d=(){}\[\]<>]").search(word)
 
 
-def _find_below(text: str, word: re.Match[str], human: str | None) -> Iterator[tuple[str, int]]:
-    """Yield the value that stands alone on a line below the noun."""
-    if word[0].startswith("```"):
-        following = compile_once(r"\s*([^\s]+)").match(text, word.end())
-        start, value = (following.start(1), following[1]) if following else (0, "")
-    else:
-        start, value = word.start(), word[0]
-    bullet = compile_once(r"[>*-]\s+(\S+)").match(text, start)
-    if bullet:
-        start, value = bullet.start(1), bullet[1]
-    end = start + len(value)
-    bare = value.strip(_QUOTES)
-    alone = compile_once(r"[ \t]*(?:$|\r?\n|[\"'}\\])").match(text, end)
-    if alone and bare and _is_value(bare, human) and not value.endswith((":", "(", "{")):
-        yield _trim(bare), start + value.index(bare)
+def _find_below(text: str, end: int, human: str | None) -> Iterator[tuple[str, int]]:
+    """Yield the value that stands alone on the next line with words."""
+    below = compile_once(r"\s+(?:```\w{0,12}\s+)?(?:[>*-][ \t]+)?(\S{4,200})[ \t]*(?=$|\r?\n|[\"'}\\])").match(text, end)
+    value = below[1].strip(_QUOTES) if below else ""
+    if below and value and not below[1].endswith((":", "(", "{")) and _is_value(value, human):
+        yield _trim(value), below.start(1) + below[1].index(value)
 
 
 def _follows_bare(text: str, noun: re.Match[str], value: str) -> bool:

@@ -81,9 +81,7 @@ _GLUED = (
     ("aws-key-id", "AKIA ASIA ABIA ACCA", r"[A-Z0-9]{16}"),
     ("aws-key", "ABSK", r"[A-Za-z0-9+/]{100,}={0,2}"),
     ("aws-token", "IQoJb3JpZ2lu FwoGZXIvYXdz", r"[A-Za-z0-9+/=%]{80,}"),
-    ("amazon-token", "Atza| Atzr|", r"[\w+/=|-]{60,}"),
     ("artifactory-token", "AKCp cmVmd", r"[A-Za-z0-9]{56,}"),
-    ("braintree-token", "access_token$", r"(?:production|sandbox)\$[0-9a-z]{16}\$[0-9a-f]{32}"),
     ("baidu-key", "ALTAK-", r"[A-Za-z0-9]{16,}/[0-9a-f]{40}"),
     ("clickhouse-key", "4b1d", r"[A-Za-z0-9]{38}(?![A-Za-z0-9])"),
     ("databricks-token", "dapi", r"[0-9a-f]{32}(?:-\d)?"),
@@ -92,7 +90,6 @@ _GLUED = (
     ("facebook-token", "EAA", r"[A-Za-z0-9]{80,}"),
     ("gitlab-token", "GR1348941", r"[\w-]{20,}"),
     ("google-key", "AIza", r"[\w-]{35,}"),
-    ("google-token", "1//0", r"[\w-]{40,}"),
     ("harness-token", "pat. sat.", r"[\w-]{22}\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{20}"),
     ("instagram-token", "IGQV IGAA", r"[\w-]{80,}"),
     ("launchdarkly-key", "sdk- api- mob-", r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
@@ -101,7 +98,6 @@ _GLUED = (
     ("mercadopago-token", "APP_USR- TEST-", r"\d{10,20}-\d{6}-[0-9a-f]{32}-\d{4,}"),
     ("nuget-key", "oy2", r"[a-z0-9]{43}(?![A-Za-z0-9])"),
     ("crates-token", "cio", r"(?=[A-Za-z]{0,31}\d)[A-Za-z0-9]{32}(?![A-Za-z0-9])"),
-    ("openshift-token", "sha256~", r"[\w-]{43}(?![\w-])"),
     ("scaleway-key", "SCW", r"[A-Z0-9]{17}(?![A-Za-z0-9])"),
     ("square-token", "EAAA", r"[\w-]{56,}(?![+/=])"),
     ("tencent-key-id", "AKID", r"[A-Za-z0-9]{32,36}(?![A-Za-z0-9])"),
@@ -114,29 +110,24 @@ _GLUED = (
     ("twilio-key", "SK", r"[0-9a-f]{32}(?![A-Za-z0-9])"),
     ("twitter-token", "AAAAAAAAAAAAAAAAAAAA", r"A{0,4}[A-Za-z0-9%]{60,}"),
     ("bitwarden-token", "0.", r"[0-9a-f]{8}-[0-9a-f-]{27}\.[A-Za-z0-9]{24,}:[A-Za-z0-9+/=]{20,}"),
-    ("rancher-token", "token-", r"[a-z0-9]{5}:[a-z0-9]{54}"),
     ("vault-token", "s.", r"(?=[A-Za-z]{0,23}\d)(?=[a-z0-9]{0,23}[A-Z])[A-Za-z0-9]{24}(?![\w.-])"),
     ("adyen-key", "AQE", r"[A-Za-z0-9+/=]{40,}-[\w+/=-]{30,}"),
     ("private-key", "LS0tLS1CRUdJTi", r"[A-Za-z0-9+/=]{40,}"),
-    ("webhook", "hooks.slack.com/", r"(?:services|workflows|triggers)/[\w/+-]{20,}"),
-    ("webhook", "discord.com/api/webhooks/ discordapp.com/api/webhooks/", r"\d{15,20}/[\w-]{40,}"),
-    ("webhook", "webhook.office.com/ outlook.office.com/", r"webhook(?:b2)?/[\w@-]{40,}/IncomingWebhook/[\w/-]{40,}"),
-    ("webhook", "hooks.zapier.com/hooks/catch/", r"\d{4,12}/[\w/]{6,}"),
 )
-# (kind, required letters, expression): tokens without a prefix.
+# (kind, required letters, expression): tokens with other characters, and addresses.
 _SHAPES = (
+    ("amazon-token", "Atz", r"Atz[ar]\|[\w+/=|-]{60,}"),
+    ("braintree-token", "access_token$", r"access_token\$(?:production|sandbox)\$[0-9a-z]{16}\$[0-9a-f]{32}"),
+    ("google-token", "1//0", r"1//0[\w-]{40,}"),
+    ("openshift-token", "sha256~", r"sha256~[\w-]{43}(?![\w-])"),
+    ("rancher-token", "token-", r"token-[a-z0-9]{5}:[a-z0-9]{54}"),
+    ("webhook", "hooks.slack.com/", r"hooks\.slack\.com/(?:services|workflows|triggers)/[\w/+-]{20,}"),
+    ("webhook", "/api/webhooks/", r"/api/webhooks/\d{15,20}/[\w-]{40,}"),
+    ("webhook", ".office.com/", r"\.office\.com/webhook(?:b2)?/[\w@-]{40,}/IncomingWebhook/[\w/-]{40,}"),
+    ("webhook", "/hooks/catch/", r"/hooks/catch/\d{4,12}/[\w/]{6,}"),
     ("telegram-token", ":AA", r"(?<!\d)\d{6,12}:AA[\w-]{32,}"),
-    ("terraform-token", ".atlasv1.", r"[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{50,}"),
     ("azure-secret", "Q~", r"(?<![.~_-])[\w.~-]{3}\dQ~[\w.~-]{31,34}"),
-    ("azure-key", "JQQJ99", r"[A-Za-z0-9]{52}JQQJ99[A-Za-z0-9]{26}"),
-    ("azure-key", "AZDO", r"[A-Za-z0-9]{70,80}AZDO[A-Za-z0-9]{4}"),
-    ("azure-key", "AzSe", r"[A-Za-z0-9]{42}AzSe[A-Za-z0-9]{6}"),
     ("azure-key", "+A", r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{76}\+A(?:St|Cm|Rm|DB|IoT|EH|SB|MC)[A-Za-z0-9+/]{5,6}={0,2}"),
-    ("new-relic-key", "NRAL", r"(?<![0-9a-f])[0-9a-fA-F]{36}NRAL"),
-    ("new-relic-key", "-NRMA", r"[0-9A-Za-z]{40,44}-NRMA"),
-    ("mailchimp-key", "-us", r"(?<![0-9a-f])[0-9a-f]{32}-us\d{1,2}(?![0-9A-Za-z])"),
-    ("maxmind-key", "_mmk", r"[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk"),
-    ("rapidapi-key", "jsn", r"[0-9a-f]{10}msh[0-9a-f]{15}p1[0-9a-f]{5}jsn[0-9a-f]{12}"),
     ("stripe-client-secret", "_secret_", r"(?:pi|seti|cs|src)_[A-Za-z0-9]{10,}_secret_[A-Za-z0-9]{10,}"),
     ("convex-key", "|ey", r"(?:prod|dev|preview):[a-z0-9-]{4,60}\|ey[\w+/=-]{20,}"),
     ("asana-token", "/1", r"[0-2]/1\d{14,16}(?:/\d{16})?:[0-9a-f]{32}"),
@@ -144,10 +135,14 @@ _SHAPES = (
     ("password-hash", "SHA", r"\{S?SHA\d*\}[A-Za-z0-9+/]{20,}={0,2}"),
     ("webhook", "/with/key/", r"/with/key/[\w-]{20,}"),
 )
-# Whole runs of letters. The first part of a Discord token is a number in base64, which uses few letters.
+# Whole runs of letters: Discord (a number in base64 uses few letters), Mailgun, Mailchimp, New Relic, MaxMind, Terraform,
+# RapidAPI, Azure.
 _WHOLE = (
     r"[MNO][DTjz][AEIMQUYcgk][w-z0-5](?:[MNO][DTjz][AEIMQUYcgk][w-z0-5]){4,5}[A-Za-z0-9]{0,3}\.[\w-]{6}\.[\w-]{27,}"
-    r"|[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}$"
+    r"|[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}$|[0-9a-f]{32}-us\d{1,2}$|[0-9a-fA-F]{36}NRAL$|[0-9A-Za-z]{40,44}-NRMA$"
+    r"|[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk|[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{50,}"
+    r"|[0-9a-f]{10}msh[0-9a-f]{15}p1[0-9a-f]{5}jsn[0-9a-f]{12}|[A-Za-z0-9]{52}JQQJ99[A-Za-z0-9]{26}"
+    r"|[A-Za-z0-9]{70,80}AZDO[A-Za-z0-9]{4}|[A-Za-z0-9]{42}AzSe[A-Za-z0-9]{6}"
 )
 # Prefixes that also begin ordinary names need a long random run after them.
 _COMMON = frozenset("sk- key- sess- snyk_ lc_ ls__ hawk. access- v1.0- pul- phs_ xai- ico- ops_ SG. csk-".split())
@@ -155,7 +150,7 @@ _COMMON = frozenset("sk- key- sess- snyk_ lc_ ls__ hawk. access- v1.0- pul- phs_
 _MARKS = frozenset("sk rk pat key apikey token secret sec oat uat sat pw skey privkey".split())
 _WEAK_MARKS = frozenset("live test prod api access refresh auth admin svc app bot sbx sandbox priv usr user".split())
 _NO_VENDOR = r"(?:sha|md|crc|blake)\d*|data|img|image|font|chunk|bundle|hash|integrity|h1|v\d+|cp\d+|commit|rev|go"
-_RUN = r"[A-Za-z0-9][\w.+-]{15,}"
+_BLANKS = {code: 32 for code in range(128) if not (chr(code).isalnum() or chr(code) in "_.+-")}
 _TAIL = r"[\w-]+(?:\.[\w-]{6,})*={0,2}"
 _TAIL_BASE64 = r"[\w+/=-]+(?:\.[\w+/=-]{6,})*"
 _BASE64 = ("ops_", "fm", "glc_", "sntrys_", "whsec_", "sec-c-", "pdus+", "pdeu+", "bedrock")
@@ -165,6 +160,7 @@ _LEAST = 12
 _MOST_LINES = 40
 _LEAST_RANDOM = 16
 _table: dict[str, list[tuple[str, str]]] = {}
+_glued: dict[str, list[tuple[str, str]]] = {}
 
 
 def published() -> dict[str, list[tuple[str, str]]]:
@@ -176,6 +172,11 @@ def published() -> dict[str, list[tuple[str, str]]]:
                 kind = word
                 continue
             _table.setdefault(compile_once("[-_.+]").split(word)[0], []).append((word, kind))
+        for kind, beginnings, tail in _GLUED:
+            for beginning in beginnings.split():
+                # The whole word is removed, so that no new match begins at its end.
+                expression = re.escape(beginning) + f"(?:{tail})[A-Za-z0-9]*"
+                _glued.setdefault(compile_once("[-_.]").split(beginning)[0][:2], []).append((kind, expression))
         for rows in _table.values():
             rows.sort(key=lambda row: -len(row[0]))
     return _table
@@ -186,10 +187,6 @@ def find_tokens(text: str) -> Iterator[Span]:
     long = long_words(text)
     if not long:
         return
-    for kind, prefixes, tail in _GLUED:
-        for prefix in prefixes.split():
-            if prefix in long:
-                yield from _find_shape(text, kind, re.escape(prefix) + f"(?:{tail})")
     for kind, letters, expression in _SHAPES:
         if letters in long:
             yield from _find_shape(text, kind, expression)
@@ -201,10 +198,13 @@ def _find_shape(text: str, kind: str, expression: str) -> Iterator[Span]:
         start = match.start()
         if text[start - 1 : start].isalnum() and text[start].isalnum() and not _follows_escape(text, start):
             continue
-        if not compile_once(r"(?i:your[-_]|example)|x{5}|X{5}|\*{5}|([^A])\1{7}").search(match[0]):
-            # The whole word is removed, so that no new match begins at its end.
+        if not _is_example(match[0]):
             rest = compile_once("[A-Za-z0-9]*").match(text, match.end())
             yield start, rest.end() if rest else match.end(), kind
+
+
+def _is_example(token: str) -> bool:
+    return bool(compile_once(r"(?i:your[-_]|example)|x{5}|X{5}|\*{5}|([^A])\1{7}").search(token))
 
 
 def _follows_escape(text: str, start: int) -> bool:
@@ -214,31 +214,43 @@ def _follows_escape(text: str, start: int) -> bool:
 def _find_runs(text: str) -> Iterator[Span]:
     """Find tokens in the runs of letters, digits and separators."""
     table = published()
-    done = 0
-    for run in compile_once(_RUN).finditer(text):
-        start, end = run.span()
-        if start < done:
+    done = at = 0
+    for run in text.translate(_BLANKS).split():
+        if len(run) < _LEAST_RANDOM:
             continue
-        if text[start - 1 : start] in ("\\", "%", "["):
-            escape = compile_once(_ESCAPE).match(text, start - 1)
-            start = escape.end() if escape else start
-        parts = compile_once("[-_.+]").split(text[start:end])
-        found = _find_prefix(text, start, parts, table)
-        if not found and max(map(len, parts)) >= _LEAST_RANDOM:
-            found = _find_named(text, start, end, parts)
+        at = text.find(run, at)
+        found = _find_in_run(text, at, at + len(run), table) if at >= done else None
         if found:
             done = found[1]
             yield found
+        at += len(run)
+
+
+def _find_in_run(text: str, start: int, end: int, table: dict[str, list[tuple[str, str]]]) -> Span | None:
+    if text[start - 1 : start] in ("\\", "%", "["):
+        escape = compile_once(_ESCAPE).match(text, start - 1)
+        start = escape.end() if escape else start
+    parts = compile_once("[-_.+]").split(text[start:end])
+    found = _find_prefix(text, start, parts, table)
+    if not found and max(map(len, parts)) >= _LEAST_RANDOM:
+        return _find_named(text, start, end, parts)
+    return found
 
 
 def _find_prefix(text: str, start: int, parts: list[str], table: dict[str, list[tuple[str, str]]]) -> Span | None:
     """Return the token with a published prefix in a run of letters."""
     for part in parts:
-        for prefix, kind in table.get(part, ()):
-            if text.startswith(prefix, start):
-                end = _end_of_token(text, start, prefix)
-                if end:
-                    return start, end, kind
+        if part in table:
+            for prefix, kind in table[part]:
+                if text.startswith(prefix, start):
+                    end = _end_of_token(text, start, prefix)
+                    if end:
+                        return start, end, kind
+        if part[:2] in _glued:
+            for kind, expression in _glued[part[:2]]:
+                match = compile_once(expression).match(text, start)
+                if match and not _is_example(match[0]):
+                    return start, match.end(), kind
         start += len(part) + 1
     return None
 

@@ -15,11 +15,7 @@ if TYPE_CHECKING:
     """Where a secret begins and ends, and its kind."""
 
 _patterns: dict[str, re.Pattern[str]] = {}
-MIN_SHAPE_LENGTH = 18
-_beginnings: dict[str, bytes] = {}
-# These are also found inside other words.
-_WITHIN = frozenset("pass pw secret token key auth sess sig cred credential cookie /p: <<<".split())
-_BLANKED = bytes(letter if bytes([letter]).isalnum() else 32 for letter in range(256))
+MIN_SHAPE_LENGTH = 16
 # A key is a secret if one of these words comes before it: there are primary keys, too.
 KEYS = tuple(
     "api app application access account admin auth bot client consumer cookie crypto deploy encrypt encryption hmac "
@@ -142,60 +138,35 @@ def is_drawn(value: str) -> bool:
 
 def is_random(value: str, *, least: int, known: bool) -> bool:
     """Return whether a value contains a long random run of digits and letters; after a known word, also of one case."""
-    run = max(compile_once(r"[A-Za-z0-9]+").findall(value), key=len, default="")
-    digits = sum(letter.isdigit() for letter in run)
-    if len(run) < least or not 2 <= digits < len(run) or is_placeholder(value):
+    run = value if value.isalnum() else max(compile_once(r"[A-Za-z0-9]+").findall(value), key=len, default="")
+    if len(run) < least or (not known and compile_once(r"[0-9a-f]+$|[0-9A-F]+$|[A-Za-z]+$").match(run)):
+        return False
+    digits = len(compile_once(r"\d").findall(run))
+    if not 2 <= digits < len(run) or is_placeholder(value):
         return False
     if known and len(run) >= 32 and digits >= 4:
         return True
     changes = len(compile_once(r"[a-z](?=[A-Z0-9])|[A-Z](?=[0-9])|[0-9](?=[A-Za-z])").findall(run))
-    if run != run.lower() and run != run.upper():
-        return changes * 4 >= len(run)
-    return (known or not compile_once(r"[0-9a-f]+$|[0-9A-F]+$").match(run)) and len(run) >= 26 and changes * 4 >= len(run)
+    return changes * 4 >= len(run) and (len(run) >= 26 or not (run.islower() or run.isupper()))
 
 
 class _Index:
     """What the finders look up in one text, each part computed when first needed."""
 
     def __init__(self, text: str) -> None:
-        self.text = text
         self.lower = text.lower()
         if len(self.lower) != len(text):
             self.lower = "".join(letter.lower() if letter.isascii() else letter for letter in text)
-        self.words: frozenset[bytes] | None = None
-        self.beginnings: frozenset[bytes] | None = None
         self.long: str | None = None
         self.positions: dict[str, list[int]] = {}
 
 
-_index = lru_cache(maxsize=4)(_Index)  # a few, because finders also read stretches of a text
+_index = lru_cache(maxsize=2)(_Index)  # two, because finders also read stretches of a text
 
 
 def lower_case(text: str) -> str:
     """Return the text in lower case, without changing the position of any letter."""
     return _index(text).lower
-
-
-def plain_words(text: str) -> frozenset[bytes]:
-    """Return the runs of letters and digits in a text, in lower case, with and without an escape before them."""
-    index = _index(text)
-    if index.words is None:
-        words = set(index.lower.encode("ascii", "replace").translate(_BLANKED).split())
-        for mark, escape, length in (("\\", b"nrtbf", 1), ("%", b"0234", 2), ("\\u00", b"u", 5)):
-            if mark in text:
-                words |= {word[length:] for word in words if word and word[0] in escape}
-        if "[0m" in text:  # the end of a terminal colour
-            words |= {word.lstrip(b"0123456789")[1:] for word in words}
-        index.words = frozenset(words)
-    return index.words
-
-
-def word_beginnings(text: str) -> frozenset[bytes]:
-    """Return the first three letters of each plain word."""
-    index = _index(text)
-    if index.beginnings is None:
-        index.beginnings = frozenset([word[:3] for word in plain_words(text)])
-    return index.beginnings
 
 
 def long_words(text: str) -> str:
@@ -207,24 +178,18 @@ def long_words(text: str) -> str:
 
 
 def find_places(text: str, words: tuple[str, ...]) -> list[int]:
-    """Return where the words begin, in upper or lower case. Most are found only at the beginning of a word."""
-    known, beginnings = _index(text).positions, word_beginnings(text)
+    """Return where the words begin, in upper or lower case."""
+    index = _index(text)
     places: list[int] = []
     for word in words:
-        if word not in known:
-            known[word] = _find(text, word) if word in _WITHIN or _beginning(word) in beginnings else []
-        places += known[word]
+        if word not in index.positions:
+            index.positions[word] = _find(index.lower, word) if word in index.lower else []
+        places += index.positions[word]
     return sorted(places) if places else places
 
 
-def _beginning(word: str) -> bytes:
-    if word not in _beginnings:
-        _beginnings[word] = word.encode("ascii", "replace").translate(_BLANKED).split()[0][:3]
-    return _beginnings[word]
-
-
-def _find(text: str, word: str) -> list[int]:
-    lower, places = lower_case(text), []
+def _find(lower: str, word: str) -> list[int]:
+    places = []
     place = lower.find(word)
     while place >= 0:
         places.append(place)
