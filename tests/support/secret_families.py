@@ -54,7 +54,7 @@ TOKENS = {
     "{h:32}-{h:8}-{h:8}",
     "observability": "NRAK-{U:27} NRJS-{h:19} {h:32}FFFFNRAL sntryu_{h:64} sntrys_eyJpYXQiOjE3{a:100}_{b:43} glsa_{a:32}_{h:8} "
     "glc_eyJ{a:80} phx_{a:43} dt0c01.{U:24}.{U:64} hcaik_01{l:58} lip_{a:40} PMAK-{h:24}-{h:34} "
-    "https://{h:32}:{h:32}@o1.ingest.sentry.io/45",
+    "https://0123:{h:32}@o1.ingest.sentry.io/45",
     "work": "secret_{a:43} ntn_{d:11}{a:35} lin_api_{a:40} figd_{u:40} ATATT3xFfGF0{u:180} pat-eu1-{h:8}-{h:4}-{h:4}-{h:4}-{h:12} "
     "fio-u-{u:64} sl.{u:135} CFPAT-{u:43} rdme_{l:70} ops_eyJ{a:260} A3-{U:6}-{U:6}-{U:5}-{U:5}-{U:5}-{U:5}",
     "vaults": "hvs.{u:95} hvb.{u:140} s.{a:24} AGE-SECRET-KEY-1{U:58} sha256~{u:43} eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOi{a:40}.{u:43}",
@@ -436,7 +436,7 @@ def _password(chance: random.Random) -> str:
     return chance.choice(
         (
             "".join(chance.choices(_ALNUM, k=chance.randrange(10, 20))) + str(number),
-            "".join(chance.choices(_ALNUM + "!#%*-_+=.", k=14)) + "7x",
+            "k" + "".join(chance.choices(_ALNUM + "!#%*-_+=.", k=14)) + "7x",
             f"{word.title()}{number}{mark}" if chance.random() < 0.7 else f"{word}{mark}{number}",
             f"{word}-{other.lower()}-{number}",
             f"{word[0].upper()}@{word[1:]}{number}" if chance.random() < 0.5 else f"{word}{other.title()}{number}",

@@ -25,10 +25,13 @@ from learnt.text.secrets_values import (
     compile_once,
     find_places,
     has_more_than_letters,
+    is_chosen,
     is_login,
     is_mixed,
     is_opaque,
     is_placeholder,
+    is_random,
+    is_said,
     is_strong,
 )
 from learnt.text.secrets_views import find_in_base64, find_in_views
@@ -49,7 +52,7 @@ _NAME = (
     r"(?P<key>pass(?:word|wd|phrase|wort|code)|pwd|secret|token|key|credentials?|bearer"
     r"|passe(?![\w.-])|kennwort|contrase(?:\u00f1|n)a|mdp(?![a-z])|clave(?![a-z])|psk(?![a-z])"
     r"|(?:(?<=db)|(?<=store)|(?<=key)|(?<=root)|(?<=admin)|(?<=smtp)|(?<=mail)|(?<=ftp)|(?<=user)|(?<=bind)|(?<=my))(?:pass|pw)(?![\w.-])"
-    r"|(?-i:(?<=[A-Z])(?<!COM)(?<!BY)PASS(?==))"
+    r"|(?-i:(?<=[A-Z])(?<!COM)(?<!BY)PASS(?==)|(?<=_)PASS(?=[ \t]))"
     r"|(?:(?<![A-Za-z])|(?<=\\[nrt]))(?:pass|pw|auth|sig)(?![\w.-])"
     r"|(?-i:(?<![A-Za-z])(?:sessionid|SESSIONID|connect\.sid)|(?<=PHP)SESSID|(?<=\bJ)SESSIONID))"
     r"(?P<rest>[\w.-]{0,40}+)"
@@ -60,6 +63,7 @@ _NAME = (
     r"|>(?=[^\s<])"
     r"|\((?=[\"'])"
     r"|,[ \t]{0,4}(?=[\"'])"
+    r"|\s{0,4}\{\s{0,20}default\s{0,8}=\s{0,8}"
     r"|,?\s{1,60}[\"']?value[\"']?[ \t]{0,8}[:=][ \t]{0,8}"
     r"|[ \t]{1,8}(?:is|was|ist)[ \t]{1,8}(?::[ \t])?"
     r"|[ \t]{1,8}(?=\S{6}))"
@@ -155,7 +159,7 @@ def _names_a_secret(text: str, name: re.Match[str]) -> bool:
     if rest[:1].isalpha() and (rest[0].islower() or key.isupper()):
         return False
     before = text[max(0, name.start() - 50) : name.start()]
-    if key.lower() == "key" and not before.rstrip(" _.-").lower().endswith(KEYS):
+    if key.lower() == "key" and not before.rstrip(" _.-").lower().endswith(KEYS) and not _has_random_value(text, name):
         return False
     other = (
         (name["close"].endswith("]") and "[redacted: " in before)
@@ -169,6 +173,16 @@ def _names_a_secret(text: str, name: re.Match[str]) -> bool:
     return not rest or _ABOUT.isdisjoint(part.lower() for part in compile_once(r"[A-Z]?[a-z]+|[A-Z]+").findall(rest))
 
 
+def _has_random_value(text: str, name: re.Match[str]) -> bool:
+    """Return whether a key of any name has a value that is as long and random as only secrets are."""
+    before = text[max(0, name.start() - 20) : name.start()].lower()
+    value = compile_once(r"\\{0,9}[\"']?([A-Za-z0-9+/_-]{32,})={0,2}(?![\w+/-])").match(text, name.end())
+    return bool(
+        value and before.endswith(("_", "-")) and "pub" not in before and is_random(value[1], least=12, known=False)
+        and value[1].lower() != value[1] != value[1].upper()
+    )
+
+
 class _Assignment:
     """A value and how it is assigned to a name."""
 
@@ -180,6 +194,7 @@ class _Assignment:
         self.sep = name["sep"].strip()
         self.tight = self.sep == name["sep"]
         self.position = name.start()
+        self.own = text[name.start() - 1 : name.start()] == "_"
         quote = (
             compile_once(r"[bru]{0,2}(\\{0,9})(\"\"\"|'''|[\"'`])").match(text, name.end()) if self.sep != ">" else None
         )
@@ -219,7 +234,7 @@ def _is_real(assigned: _Assignment) -> bool:
         return _is_real_without_operator(assigned)
     if assigned.human:
         return _is_password(assigned)
-    if assigned.key == "auth" and is_login(assigned.value):
+    if assigned.key == "auth" and (is_login(assigned.value) or (assigned.own and is_strong(assigned.value, least=20))):
         return True
     if assigned.key == "auth":
         return assigned.quoted and assigned.sep != "(" and len(assigned.value) >= 12 and is_opaque(assigned.value)
@@ -246,6 +261,10 @@ def _is_real_without_operator(assigned: _Assignment) -> bool:
         return _is_password(assigned) if assigned.human else is_strong(assigned.value)
     if assigned.key in ("pass", "sig") or assigned.key.endswith(("sid", "sessionid")):
         return False
+    if assigned.sep == "," and assigned.human:
+        return is_chosen(assigned.value) and has_more_than_letters(assigned.value)
+    if assigned.upper and assigned.own and not assigned.sep:
+        return is_said(assigned.value) if assigned.human else is_strong(assigned.value, least=16)
     if assigned.sep or assigned.quoted:
         return is_strong(assigned.value, least=8)
     return is_strong(assigned.value, least=20) and not compile_once(
@@ -259,7 +278,7 @@ def _is_password(assigned: _Assignment) -> bool:
     if any(letter.isspace() for letter in value) or (assigned.sep == ">" and assigned.follows not in ("<", "")):
         return False
     if assigned.quoted and assigned.sep != "(":
-        label = r"[A-Z][a-z]+$|[A-Za-z]+(?:[._|:](?:[A-Za-z]+|\d+))+$|~?/[\w.-]+/|\.{1,2}/|[\d.]*\.[\d.]*$"
+        label = r"[A-Z][a-z]+$|[A-Za-z]+(?:[._|:](?:[A-Za-z]+|\d{1,2}))+$|~?/[\w.-]+/|\.{1,2}/|[\d.]*\.[\d.]*$"
         return not compile_once(label).match(value)
     if value.isalpha():
         chosen = assigned.sep == "=" and assigned.tight and assigned.upper and not value.isupper()
@@ -306,7 +325,7 @@ _PLAIN_FINDERS: tuple[Callable[[str], Iterator[Span]], ...] = (
 
 
 def _in_views(text: str) -> Iterator[Span]:
-    return find_in_views(text, (_logins, find_tokens, _headers, _assignments))
+    return find_in_views(text, _PLAIN_FINDERS, (find_tokens, _logins, _assignments))
 
 
 def _in_base64(text: str) -> Iterator[Span]:

@@ -31,7 +31,7 @@ OPTIONS = (
     ("mysql mysqldump mysqladmin mysqlimport mysqlshow mysqlcheck mysqlslap mysqlpump mysqlbinlog mysqlsh mariadb "
      "mariadb-dump mariadb-admin mariabackup xtrabackup mycli 7z 7za 7zr 7zz rar unrar", "p", "g"),
     ("rar unrar", "hp", "g"),
-    ("sshpass mongo mongosh mongodump mongorestore mongoexport mongoimport mongostat mongotop mongofiles cqlsh "
+    ("sshpass rabbitmqadmin mongo mongosh mongodump mongorestore mongoexport mongoimport mongostat mongotop mongofiles cqlsh "
      "cypher-shell twine conan smbmap crackmapexec netexec nxc evil-winrm hydra rdesktop influx arangosh couchbase-cli "
      "cbq ncftp ncftpput ncftpget psexec winexe keepassxc-cli wmic", "p", "s"),
     ("docker+login podman+login nerdctl+login buildah+login skopeo+login oras+login helm+login crane+login az+login "
@@ -74,6 +74,7 @@ _POSITIONS = (
     ("enable secret", 0), ("enable password", 0), ("redis auth", 0), ("vncpasswd -f", 0),
 )  # fmt: skip
 # (first letters, expression): lines of files with a fixed format.
+_CALL = r"\(\s{0,9}\\{0,9}[\"'][^\"'\n]{1,80}?\\{0,9}[\"'],\s{0,9}\\{0,9}[\"']([^\"'\\\n]{4,100})\\{0,9}[\"']\s{0,9}\)"
 _FILES = (
     (
         "machine",
@@ -84,6 +85,8 @@ _FILES = (
     ("wep_key", r"(?i)wep_key\d?[ \t]{0,4}[=:][ \t]{0,4}[\"']?([^\s\"'\\]{5,64})"),
     ("password ", r"(?i)password [05789] ([^\s\"'\\]{4,})"),
     ("auth ", r"(?<=[>\n\"] )?AUTH (?:[\w-]{1,40} )?([^\s\"'\\]{6,100})(?=\s*(?:$|[\n\"'\\]))"),
+    ("auth", rf"(?i)auth\w{{0,12}}[ \t]{{0,4}}[=:]?[ \t]{{0,4}}(?:[\w.]{{1,40}})?{_CALL}"),
+    ("login(", rf"(?i)login{_CALL}"),
     ("getconnection", r"(?i)getconnection\([^\n]{1,200}?,\s?\\?\"[^\"\n]{1,60}\",\s?\\?\"([^\"\\\n]{4,100})\\?\""),
 )
 _KINDS = ("kind: secret", 'kind":"secret', 'kind": "secret', 'kind\\": \\"secret', 'kind\\":\\"secret')
@@ -189,7 +192,7 @@ def _find_htpasswd(text: str) -> Iterator[Span]:
 def _find_piped(text: str) -> Iterator[Span]:
     """Find passwords that are piped into a command or given to it as a here-string."""
     for place in find_places(text, ("<<<",)) if "<<<" in text else ():
-        match = compile_once(rf"<<<[ \t]*{_WORD}").match(text, place)
+        match = compile_once(rf"<{{3,}}[ \t]*{_WORD}").match(text, place)
         before = text[max(0, place - 120) : place]
         if match and compile_once(rf"(?:{_FED})[^\n|]{{0,60}}$").search(before) and "chpasswd" not in before:
             yield from (

@@ -70,10 +70,9 @@ def _find_values(text: str, place: int) -> Iterator[tuple[str, int]]:
         value = _value_before(before)
         if value and _is_value(value, noun[1]):
             yield _trim(value), place - len(before) + before.rindex(value)
-    elif not noun:
-        pair = compile_once(_PAIR).match(text, place)
-        if pair and _is_value(pair[1], "password"):
-            yield _trim(pair[1]), pair.start(1)
+    pair = compile_once(_PAIR).match(text, place)
+    if pair and _is_value(pair[1], "password"):
+        yield _trim(pair[1]), pair.start(1)
 
 
 def _find_after(text: str, noun: re.Match[str]) -> Iterator[tuple[str, int]]:
@@ -106,7 +105,7 @@ def _is_given(
 ) -> bool:
     """Return whether a word is the value that a sentence gives."""
     if said:
-        return _is_value(value, noun[1], quoted=quoted) and (not between or is_strong(_trim(value), least=8))
+        return _is_value(value, noun[1], quoted=quoted) and (between <= 1 or is_strong(_trim(value), least=8))
     return not number and bool(noun[1]) and _follows_bare(text, noun, value)
 
 
@@ -130,8 +129,11 @@ def _follows_bare(text: str, noun: re.Match[str], value: str) -> bool:
         return False
     if _has_signs(trimmed) or "   " in text[noun.end() : noun.end() + 4] or is_strong(trimmed, least=10):
         return len(trimmed) >= 8
-    before = text[max(0, noun.start() - 60) : noun.start()]
-    return bool(compile_once(_WITH).search(before))
+    begin, end = _line_at(text, noun.start())
+    line = text[begin:end].split()
+    return (len(line) <= 3 and line[-1].strip(_QUOTES) == value) or bool(
+        compile_once(_WITH).search(text[max(begin, noun.start() - 60) : noun.start()])
+    )
 
 
 def _value_before(before: str) -> str:
@@ -157,7 +159,7 @@ def _trim(value: str) -> str:
 def _is_value(value: str, human: str | None, *, quoted: bool = False) -> bool:
     value = _trim(value)
     if not human:
-        return is_strong(value) and is_said(value)
+        return is_strong(value) and (len(value) >= 24 or is_said(value))
     word = quoted and len(value) >= 6 and is_chosen(value) and (value.isalpha() or value.count("-") >= 2)
     return word or is_said(value, least=5 if quoted else 6)
 
@@ -187,7 +189,7 @@ def find_in_tables(text: str) -> Iterator[Span]:
 def _sign(line: str) -> str:
     """Return the separator of the cells if a line belongs to a table."""
     sign = next((sign for sign in _SIGNS if sign in line), "")
-    listed = sign in ("|", "\u2502") or compile_once(r"[\w-]+(?:[,;\t][\w -]+)+\s*$").match(line)
+    listed = sign in ("|", "\u2502") or compile_once(r"[\w -]+(?:[,;\t][\w -]+)+\s*$").match(line)
     return sign if listed else ""
 
 
@@ -228,4 +230,4 @@ def _rule(text: str, end: int) -> bool:
 
 
 def _is_cell(value: str) -> bool:
-    return is_said(value) and " " not in value
+    return (is_said(value) or is_strong(value, least=24)) and " " not in value

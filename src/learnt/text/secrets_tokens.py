@@ -70,7 +70,8 @@ typeform-token tfp_           ubidots-key BBFF- BBUS-        upcloud-token ucat_
 vault-token hvs. hvb. hvr.    vercel-token vcp_ vci_ vca_ vcr_ vck_ vercel_blob_rw_
 voiceflow-key VF.DM. VF.WS.   wandb-key wandb_v1_            xai-key xai-
 xata-key xau_                 xendit-key xnd_production_ xnd_development_
-easypost-key EZAK_ EZTK_      mailgun-key key-               langchain-key lc_
+fireworks-key fw_             gocardless-token live_         mailgun-key key-
+octopus-key API-              resend-key re_
 """
 # (kind, first letters, expression after them): tokens whose prefix is glued to the rest.
 _GLUED = (
@@ -145,7 +146,7 @@ _WHOLE = (
     r"|[A-Za-z0-9]{70,80}AZDO[A-Za-z0-9]{4}|[A-Za-z0-9]{42}AzSe[A-Za-z0-9]{6}"
 )
 # Prefixes that also begin ordinary names need a long random run after them.
-_COMMON = frozenset("sk- key- sess- snyk_ lc_ ls__ hawk. access- v1.0- pul- phs_ xai- ico- ops_ SG. csk-".split())
+_COMMON = frozenset("sk- key- sess- snyk_ fw_ re_ API- live_ ls__ hawk. access- v1.0- pul- phs_ xai- ico- ops_ SG. csk-".split())
 # Words before a random value that mark it as a secret. The weak ones also occur before ids.
 _MARKS = frozenset("sk rk pat key apikey token secret sec oat uat sat pw skey privkey".split())
 _WEAK_MARKS = frozenset("live test prod api access refresh auth admin svc app bot sbx sandbox priv usr user".split())
@@ -285,8 +286,7 @@ def _find_named(text: str, start: int, end: int, parts: list[str]) -> Span | Non
     if compile_once(_WHOLE).match(text, start, end):
         return start, end, "token"
     for name, value in zip(parts, parts[1:], strict=False):
-        start += len(name) + 1
-        if len(value) < _LEAST_RANDOM or not 2 <= len(name) <= 14 or not name[0].isalpha():
+        if len(value) < _LEAST_RANDOM or not compile_once(r"[a-z][a-z0-9]{1,13}$|[A-Z][A-Z0-9]{1,7}$").match(name):
             continue
         mark = name.lower()
         known, weak = mark in _MARKS, mark in _WEAK_MARKS

@@ -19,7 +19,7 @@ MIN_SHAPE_LENGTH = 16
 # A key is a secret if one of these words comes before it: there are primary keys, too.
 KEYS = tuple(
     "api app application access account admin auth bot client consumer cookie crypto deploy encrypt encryption hmac "
-    "ingest integration jwt license master preshared pre-shared pre_shared priv private role "
+    "ingest unseal recovery read server encrypt integration jwt license master preshared pre-shared pre_shared priv private role "
     "root secret service session shared signature signing ssh "
     "storage subscription token webhook write".split()
 )

@@ -49,16 +49,16 @@ def lay_out(text: str) -> str:
 
 def _plain(match: re.Match[str]) -> str:
     letter = {"n": "\n", "r": " ", "t": "\t"}.get(match[2]) if match[2] else chr(int(match[1], 16))
-    filler = "\\" if letter in "\"'" else " "
+    filler = "\\" if letter in "\"'" else "<" if letter == "<" else " "
     return filler * (len(match[0]) - 1) + letter
 
 
-def find_in_views(text: str, finders: Sequence[Finder]) -> Iterator[Span]:
+def find_in_views(text: str, finders: Sequence[Finder], joiners: Sequence[Finder]) -> Iterator[Span]:
     """Yield what the finders find after unescaping the text and joining its strings."""
     if any(mark in text for mark in _MARKS):
         pieces = ((*match.span(), _letter(match)) for match in compile_once(_ESCAPE).finditer(text))
-        yield from _find_replaced(text, pieces, (lambda view: _find_joined(view, finders), *finders))
-    yield from _find_joined(text, finders)
+        yield from _find_replaced(text, pieces, (lambda view: _find_joined(view, joiners), *finders))
+    yield from _find_joined(text, joiners)
 
 
 def _find_joined(text: str, finders: Sequence[Finder]) -> Iterator[Span]:
