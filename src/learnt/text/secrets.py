@@ -21,11 +21,11 @@ from learnt.text.secrets_tokens import find_aws_pairs, find_key_files, find_priv
 from learnt.text.secrets_values import (
     CAMEL,
     KEYS,
+    TYPE,
     WORDS,
     compile_once,
     find_places,
     has_more_than_letters,
-    is_chosen,
     is_login,
     is_mixed,
     is_opaque,
@@ -78,7 +78,6 @@ _ABOUT = frozenset(
     "size source spec start state status store strength suffix title total ttl type types uri url usage used validator "
     "var version".split()
 )
-_TYPE = r"[A-Z]{1,5}[a-z]*\d{0,5}(?:[A-Z][a-z]{2,})+$"
 _BARE = r"[^\s\"'`<>,;()\[\]{}|\\&]+"
 _BARE_REST = r"(?:[^\s\"'`<>,;\\&]|&(?!(?:amp;)?[\w.-]{1,40}=))*"
 _QUOTED = {'"': r"(?:[^\"\\\n]|\\.)*", "'": r"(?:[^'\\\n]|\\.)*", "`": r"[^`\\\n]*"}
@@ -190,7 +189,7 @@ class _Assignment:
         self.text = text
         self.key = name["key"].lower()
         self.upper = name["key"].isupper()
-        self.human = _is_human(self.key)
+        self.human = _is_human(self.key) or (name["key"] == "SECRET" and name["sep"] == "=")
         self.sep = name["sep"].strip()
         self.tight = self.sep == name["sep"]
         self.position = name.start()
@@ -250,7 +249,7 @@ def _is_identifier(assigned: _Assignment) -> bool:
     dotted = "." in assigned.value and not assigned.tight
     if (dotted or assigned.follows in ("(", "[")) and assigned.value.lstrip("*&").replace(".", "").isidentifier():
         return True
-    return not assigned.tight and bool(compile_once(rf"{CAMEL}|{_TYPE}").match(assigned.value))
+    return not assigned.tight and bool(compile_once(rf"{CAMEL}|{TYPE}").match(assigned.value))
 
 
 def _is_real_without_operator(assigned: _Assignment) -> bool:
@@ -262,7 +261,7 @@ def _is_real_without_operator(assigned: _Assignment) -> bool:
     if assigned.key in ("pass", "sig") or assigned.key.endswith(("sid", "sessionid")):
         return False
     if assigned.sep == "," and assigned.human:
-        return is_chosen(assigned.value) and has_more_than_letters(assigned.value)
+        return is_said(assigned.value)
     if assigned.upper and assigned.own and not assigned.sep:
         return is_said(assigned.value) if assigned.human else is_strong(assigned.value, least=16)
     if assigned.sep or assigned.quoted:
@@ -285,7 +284,7 @@ def _is_password(assigned: _Assignment) -> bool:
         return chosen or is_mixed(value)
     if value.isdigit():
         return len(assigned.key) > 4 and "=" in assigned.sep
-    return has_more_than_letters(value) and not _is_code(value)
+    return (has_more_than_letters(value) and not _is_code(value)) or (assigned.tight and is_said(value))
 
 
 def _is_code(value: str) -> bool:

@@ -30,7 +30,7 @@ _NOUNS = (
 )  # fmt: skip
 # Words after which a sentence gives the value.
 _SAYS = frozenset(
-    "is was are be been to as now one = : -> => \u2192 \u2014 \u2013 ist war lautet hei\u00dft wird auf als est c'est "
+    "is was are be been to as now one : -> => \u2192 \u2014 \u2013 ist war lautet hei\u00dft wird auf als est c'est "
     "\u00e9tait sera devient en es era ser\u00e1 a \u00e0 por".split()
 )
 _AS = (" as ", " als ", " comme ", " como ")
@@ -82,11 +82,17 @@ def _find_after(text: str, noun: re.Match[str]) -> Iterator[tuple[str, int]]:
     if follows and follows not in " \t\r\n:='\u2019\u00a0\u202f":
         return
     line, _, below = text[place : place + _MOST_LETTERS].partition("\n")
+    # `name: value` and `name = value` are assignments, which code has, too; only the next line is of interest.
+    assigned = line.lstrip(" \t\"'`*")[:1] in (":", "=") or text[noun.start() - 1 : noun.start()] in ("_", ".", "-")
+    if assigned and line.strip(" \t\"'`*:=|>\\"):
+        return
     for number, word in enumerate(line.split()):
         says = word.lower() in _SAYS
         if not word.isalpha():
             place = text.find(word, place)
-            value = word.strip(_QUOTES)
+            value = _bare(word)
+            if place + word.index(value) + len(value) < len(text) and text[place + word.index(value) + len(value)] == "(":
+                return
             if _is_given(text, noun, value, number=number, said=said, between=between, quoted=word[0] in _QUOTES[:-2]):
                 yield _trim(value), place + word.index(value)
                 return
@@ -98,6 +104,11 @@ def _find_after(text: str, noun: re.Match[str]) -> Iterator[tuple[str, int]]:
             return
     if below:
         yield from _find_below(text, place + text[place:].index("\n"), noun[1])
+
+
+def _bare(word: str) -> str:
+    """Return a word without the quotes around it and what follows them."""
+    return compile_once(r"[\"'`\\|<>\u00bb\u201c\u201d\u2019]").split(word.lstrip(_QUOTES), maxsplit=1)[0].rstrip("()*")
 
 
 def _is_given(
@@ -117,7 +128,7 @@ def _is_plain(word: str) -> bool:
 def _find_below(text: str, end: int, human: str | None) -> Iterator[tuple[str, int]]:
     """Yield the value that stands alone on the next line with words."""
     below = compile_once(r"\s+(?:```\w{0,12}\s+)?(?:[>*-][ \t]+)?(\S{4,200})[ \t]*(?=$|\r?\n|[\"'}\\])").match(text, end)
-    value = below[1].strip(_QUOTES) if below else ""
+    value = _bare(below[1]) if below else ""
     if below and value and not below[1].endswith((":", "(", "{")) and _is_value(value, human):
         yield _trim(value), below.start(1) + below[1].index(value)
 
@@ -131,7 +142,7 @@ def _follows_bare(text: str, noun: re.Match[str], value: str) -> bool:
         return len(trimmed) >= 8
     begin, end = _line_at(text, noun.start())
     line = text[begin:end].split()
-    return (len(line) <= 3 and line[-1].strip(_QUOTES) == value) or bool(
+    return (len(line) <= 3 and _bare(line[-1]) == value) or bool(
         compile_once(_WITH).search(text[max(begin, noun.start() - 60) : noun.start()])
     )
 
@@ -159,9 +170,9 @@ def _trim(value: str) -> str:
 def _is_value(value: str, human: str | None, *, quoted: bool = False) -> bool:
     value = _trim(value)
     if not human:
-        return is_strong(value) and (len(value) >= 24 or is_said(value))
-    word = quoted and len(value) >= 6 and is_chosen(value) and (value.isalpha() or value.count("-") >= 2)
-    return word or is_said(value, least=5 if quoted else 6)
+        return is_said(value) or bool(compile_once(r"[\w+/=~-]{24,}$").match(value) and is_strong(value))
+    word = quoted and len(value) >= 6 and is_chosen(value) and compile_once(r"[a-z]+(?:-[a-z]+){2,}$").match(value)
+    return bool(word) or is_said(value, least=5 if quoted else 6)
 
 
 def find_in_tables(text: str) -> Iterator[Span]:

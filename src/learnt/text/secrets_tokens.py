@@ -113,7 +113,8 @@ _GLUED = (
     ("bitwarden-token", "0.", r"[0-9a-f]{8}-[0-9a-f-]{27}\.[A-Za-z0-9]{24,}:[A-Za-z0-9+/=]{20,}"),
     ("vault-token", "s.", r"(?=[A-Za-z]{0,23}\d)(?=[a-z0-9]{0,23}[A-Z])[A-Za-z0-9]{24}(?![\w.-])"),
     ("adyen-key", "AQE", r"[A-Za-z0-9+/=]{40,}-[\w+/=-]{30,}"),
-    ("private-key", "LS0tLS1CRUdJTi", r"[A-Za-z0-9+/=]{40,}"),
+    # The beginnings of private keys in base64.
+    ("private-key", "LS0tLS1CRUdJTi", r"(?:BSU0Eg|BQUklW|BFQyBQ|BPUEVOU1NI|BFTkNSWVBU|BEU0EgU|BQR1AgUFJJ)[A-Za-z0-9+/=]{40,}"),
 )
 # (kind, required letters, expression): tokens with other characters, and addresses.
 _SHAPES = (

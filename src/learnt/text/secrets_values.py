@@ -45,6 +45,7 @@ WORDS = (
     r"[-_./:+@,~#*!?=]*(?:(?:[A-Z]?[a-z]+(?:[A-Z][a-z]+)*\d{0,4}|[A-Z]+\d{0,4}|\d+[a-z]{0,3}\d?)"
     r"(?:[-_./:+@,~#*!?=]+|$))+"
 )
+TYPE = r"[A-Z]{1,5}[a-z]*\d{0,5}(?:[A-Z][a-z]{2,})+$"
 CAMEL = r"_*[A-Za-z][a-z]+(?:\d{0,2}[A-Z]{1,5}[a-z]{2,})+\d{0,2}$"
 # Technical terms with a number, which prose about passwords mentions.
 _TECHNICAL = (
@@ -114,17 +115,17 @@ def is_chosen(value: str) -> bool:
 
 
 def is_said(value: str, *, least: int = 6) -> bool:
-    """Return whether a value in prose is not a normal word, because of its digits or other characters."""
-    return (
-        len(value) >= least
-        and is_chosen(value)
-        and has_more_than_letters(value)
-        and any(letter.isalpha() for letter in value)
-        and not compile_once(_TECHNICAL).match(value)
-        and not compile_once(
-            r"[\w.]+\(.*|\w+://|[~.]{0,2}/[\w./-]+$|[\w.-]+@[\w.-]*$|.*[()\[\]{}]$|@\w+$|\w+(?:[,;]\w+)+$|[{(\[%].*|.*[=:;]$"
-        ).match(value)
-    )
+    """Return whether a value in prose is no word, name or term of any language or code: it has digits, as passwords do."""
+    if len(value) < least or not compile_once(r"[\w!#$%&*+./=?@^~-]*\d[\w!#$%&*+./=?@^~-]*$").match(value):
+        return False
+    if not is_chosen(value) or value[-1] in "=/" or not any(letter.isalpha() for letter in value):
+        return False
+    if compile_once(_TECHNICAL).match(value) or compile_once(rf"{CAMEL}|{TYPE}|[~.]{{0,2}}/[\w./-]+$|[\w.-]+@[\w.-]*$|@\w+$").match(value):
+        return False
+    # Names and versions are words and numbers; passwords are a word with a number, or words with a number at the end.
+    if compile_once(WORDS).fullmatch(value):
+        return bool(compile_once(r"[A-Za-z]+[-!#*?@.+_]?\d{2,4}[!#*?_-]?$|(?:[A-Za-z]+-){2,5}\d{2,4}$").match(value))
+    return not value.isidentifier() or "_" not in value or not (value.islower() or value.isupper())
 
 
 def is_drawn(value: str) -> bool:
