@@ -49,7 +49,7 @@ _LETTERS_OF_NAMES = tuple(
     "pass pw secret token key auth credential bearer sess connect.sid sig kennwort contrase mdp clave psk".split()
 )
 _NAME = (
-    r"(?P<key>pass(?:word|wd|phrase|wort|code)|pwd|secret|token|key|credentials?|bearer"
+    r"(?P<key>pass(?:word|wd|phrase|wort|code)|pwd|secret|token|key|credentials?|bearer|signature(?==[0-9A-Za-z%+/-]{32})"
     r"|passe(?![\w.-])|kennwort|contrase(?:\u00f1|n)a|mdp(?![a-z])|clave(?![a-z])|psk(?![a-z])"
     r"|(?:(?<=db)|(?<=store)|(?<=key)|(?<=root)|(?<=admin)|(?<=smtp)|(?<=mail)|(?<=ftp)|(?<=user)|(?<=bind)|(?<=my))(?:pass|pw)(?![\w.-])"
     r"|(?-i:(?<=[A-Z])(?<!COM)(?<!BY)PASS(?==)|(?<=_)PASS(?=[ \t]))"
@@ -164,7 +164,7 @@ def _names_a_secret(text: str, name: re.Match[str]) -> bool:
         (name["close"].endswith("]") and "[redacted: " in before)
         or (sep == ":" and before.endswith(":"))
         or before.lower().endswith(("publickey", "public_key_"))
-        or (sep == ">" and not compile_once(r"<[\w:.-]*$").search(before))
+        or (sep == ">" and not compile_once(r"<[^<>\n]{0,60}$").search(before))
         or (sep.rstrip() == "," and not compile_once(r"\([\"'][\w.-]*$").search(before))
     )
     if other:
@@ -193,6 +193,7 @@ class _Assignment:
         self.sep = name["sep"].strip()
         self.tight = self.sep == name["sep"]
         self.position = name.start()
+        self.before = text[max(0, name.start() - 12) : name.start()].lower()
         self.own = text[name.start() - 1 : name.start()] == "_"
         quote = (
             compile_once(r"[bru]{0,2}(\\{0,9})(\"\"\"|'''|[\"'`])").match(text, name.end()) if self.sep != ">" else None
@@ -223,6 +224,8 @@ def _is_human(key: str) -> bool:
 
 def _is_real(assigned: _Assignment) -> bool:
     """Return whether an assigned value is a real secret."""
+    if "private" in assigned.before and compile_once(r"0x[0-9a-f]{64}$").match(assigned.value):
+        return True
     if (
         len(assigned.value) < (6 if assigned.human else 12)
         or is_placeholder(assigned.value)
@@ -258,12 +261,12 @@ def _is_real_without_operator(assigned: _Assignment) -> bool:
     option = compile_once(r"(?:^|[\s\"'`(])--?[\w.-]*$").search(before)
     if option and not assigned.sep:
         return _is_password(assigned) if assigned.human else is_strong(assigned.value)
+    if assigned.upper and assigned.own and not assigned.sep:
+        return is_said(assigned.value) if assigned.human else is_strong(assigned.value, least=16)
     if assigned.key in ("pass", "sig") or assigned.key.endswith(("sid", "sessionid")):
         return False
     if assigned.sep == "," and assigned.human:
         return is_said(assigned.value)
-    if assigned.upper and assigned.own and not assigned.sep:
-        return is_said(assigned.value) if assigned.human else is_strong(assigned.value, least=16)
     if assigned.sep or assigned.quoted:
         return is_strong(assigned.value, least=8)
     return is_strong(assigned.value, least=20) and not compile_once(
@@ -284,7 +287,7 @@ def _is_password(assigned: _Assignment) -> bool:
         return chosen or is_mixed(value)
     if value.isdigit():
         return len(assigned.key) > 4 and "=" in assigned.sep
-    return (has_more_than_letters(value) and not _is_code(value)) or (assigned.tight and is_said(value))
+    return (has_more_than_letters(value) and not _is_code(value)) or is_said(value)
 
 
 def _is_code(value: str) -> bool:

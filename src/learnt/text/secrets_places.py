@@ -5,6 +5,7 @@ Each rule begins at a word that must be there, and reads a bounded stretch from 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from learnt.text.secrets_values import (
@@ -13,6 +14,7 @@ from learnt.text.secrets_values import (
     has_more_than_letters,
     is_chosen,
     is_placeholder,
+    is_said,
     lower_case,
 )
 
@@ -74,19 +76,22 @@ _POSITIONS = (
     ("enable secret", 0), ("enable password", 0), ("redis auth", 0), ("vncpasswd -f", 0),
 )  # fmt: skip
 # (first letters, expression): lines of files with a fixed format.
-_CALL = r"\(\s{0,9}\\{0,9}[\"'][^\"'\n]{1,80}?\\{0,9}[\"'],\s{0,9}\\{0,9}[\"']([^\"'\\\n]{4,100})\\{0,9}[\"']\s{0,9}\)"
+_PAIR = r"\s{0,9}\\{0,9}[\"'][^\"'\n]{1,80}?\\{0,9}[\"'],\s{0,9}\\{0,9}[\"']([^\"'\\\n]{4,100})\\{0,9}[\"']"
+_CALL = rf"\({_PAIR}\s{{0,9}}\)"
 _FILES = (
     (
         "machine",
         rf"(?i)machine{_GAP}\S{{1,200}}?{_GAP}login{_GAP}\S{{1,200}}?{_GAP}password{_GAP}([^\s\"'\\]{{4,200}})",
     ),
     ("default", rf"(?i)default{_GAP}login{_GAP}\S{{1,200}}?{_GAP}password{_GAP}([^\s\"'\\]{{4,200}})"),
-    ("psk", r"(?i)psk[\"']?[ \t]{0,4}(?:[=:][ \t]{0,4}|(?=[ \t]\\{0,9}\")[ \t])\\{0,9}[\"']?([^\s\"'\\]{8,64})"),
+    ("psk", r"(?i)psk[\"']?[ \t]{0,4}(?:[=:][ \t]{0,4}|(?=[ \t]\\{0,9}\")[ \t])\\{0,9}[\"']?([^\s\"'\\\[\]]{8,64})"),
     ("wep_key", r"(?i)wep_key\d?[ \t]{0,4}[=:][ \t]{0,4}[\"']?([^\s\"'\\]{5,64})"),
     ("password ", r"(?i)password [05789] ([^\s\"'\\]{4,})"),
-    ("auth ", r"(?<=[>\n\"] )?AUTH (?:[\w-]{1,40} )?([^\s\"'\\]{6,100})(?=\s*(?:$|[\n\"'\\]))"),
+    ("auth ", r"(?<![\w-])AUTH (?:[\w-]{1,40} )?([^\s\"'\\]{6,100})(?=\s*(?:$|[\n\"'\\]))"),
     ("auth", rf"(?i)auth\w{{0,12}}[ \t]{{0,4}}[=:]?[ \t]{{0,4}}(?:[\w.]{{1,40}})?{_CALL}"),
     ("login(", rf"(?i)login{_CALL}"),
+    ("connect(", rf"(?i)connect\((?:[^()\n]{{1,80}}?,)?{_PAIR}"),
+    ("pdo(", rf"(?i)pdo\((?:[^()\n]{{1,80}}?,)?{_PAIR}"),
     ("getconnection", r"(?i)getconnection\([^\n]{1,200}?,\s?\\?\"[^\"\n]{1,60}\",\s?\\?\"([^\"\\\n]{4,100})\\?\""),
 )
 _KINDS = ("kind: secret", 'kind":"secret', 'kind": "secret', 'kind\\": \\"secret', 'kind\\":\\"secret')
@@ -126,9 +131,9 @@ def find_in_commands(text: str) -> Iterator[Span]:
     yield from _find_htpasswd(text)
     yield from _find_piped(text)
     yield from _find_database_logins(text)
-    for place in find_places(text, ("/p:",)) if "/p:" in text else ():
-        match = compile_once(r"([^\s\"'\\]{4,100})").match(text, place + 3)
-        if match and "rdp" in text[max(0, place - 200) : place].lower() and is_chosen(match[1]):
+    for place in find_places(text, (" /p", " /rp")):
+        match = compile_once(r"(?i) /r?p(?:ass(?:word)?)?[: ]([^\s\"'\\]{4,100})").match(text, place)
+        if match and is_said(match[1]):
             yield *match.span(1), "password"
 
 
@@ -139,9 +144,18 @@ def _find_options(text: str) -> Iterator[Span]:
         line = text[max(0, match.start() - 300) : match.start()]
         line = compile_once(r"\n|\\n|\||;|&&|\$\(").split(line)[-1]
         form = _form(line, match[1])
-        value = _value_of_option(text, match.end(), form) if form else None
+        value = _value_of_option(text, match.end(), form) if form else _value_after_user(text, match, line)
         if value:
             yield *value, "password"
+
+
+def _value_after_user(text: str, option: re.Match[str], line: str) -> tuple[int, int] | None:
+    """Return the value of `-p` of any program, if a user is named before it."""
+    if option[1] not in ("p", "P") or not compile_once(r"\s(?:-[uUnD]|--?user(?:name)?)[ =]\S").search(line):
+        return None
+    match = compile_once(rf"[ \t]+{_WORD}").match(text, option.end())
+    value = match[match.lastindex or 0] if match else ""
+    return match.span(match.lastindex or 0) if match and is_said(value) else None
 
 
 def _form(line: str, option: str) -> str:

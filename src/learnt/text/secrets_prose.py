@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 # Nouns for passwords (chosen by people) and for tokens (random), in English, German, French and Spanish.
 _HUMAN = (
     r"(?:pass(?:[- ]?word|wd|[- ]?phrase|wort|[- ]?code|e)s?|pwd?|kennw(?:ort|\u00f6rter)|zugangscode|mdp|pin"
-    r"|contrase(?:\u00f1|n|n\u0303)as?|clave|creds?|geheimnis|secreto?|pass)(?![\w-])"
+    r"|contrase(?:\u00f1|n|n\u0303)as?|clave|creds?|geheimnis|secreto?|psk|pass)(?![\w-])"
 )
 _DRAWN = (
     r"(?:tokens?|secrets?|keys?|(?:zugangs)?schl\u00fcssel|jeton|cl(?:\u00e9|e\u0301)s?|clave|credentials?"
     r"|zugangstoken)(?![\w-])"
 )
 _NOUNS = (
-    "pass", "pw", "kennw", "zugangs", "mdp", "contrase", "clave", "token", "secret", "key", "schl\u00fcssel",
-    "geheimnis", "jeton", "cl\u00e9", "cred", "identifiants", "login",
+    "pass", "pw", "kennw", "zugangs", "mdp", "contrase", "clave", "psk", "token", "secret", "key", "schl\u00fcssel",
+    "geheimnis", "jeton", "cl\u00e9", "cred", "identifiants", "login", "zugang:",
 )  # fmt: skip
 # Words after which a sentence gives the value.
 _SAYS = frozenset(
-    "is was are be been to as now one : -> => \u2192 \u2014 \u2013 ist war lautet hei\u00dft wird auf als est c'est "
+    "is was are be been to now one : -> => \u2192 \u2014 \u2013 ist war lautet hei\u00dft wird auf est c'est "
     "\u00e9tait sera devient en es era ser\u00e1 a \u00e0 por".split()
 )
 _AS = (" as ", " als ", " comme ", " como ")
 _WITH = r"(?i)(?:(?<!\w)(?:with|using|mit|avec|con|und|and|et|y|/)|,)[ \t]+(?:\w{2,6}[ \t]+){0,2}(?:mot de )?$"
 _PAIR = (
-    r"(?i)(?:cred(?:ential)?s?|zugangsdaten|identifiants|credenciales|log[- ]?in)"
+    r"(?i)(?:cred(?:ential)?s?|zugang(?:sdaten)?|identifiants|credenciales|log[- ]?in)"
     r"(?:[ \t]+[\w.-]{1,30}){0,4}(?:[ \t]*:)?"
     r"[ \t]+[\"'`]?[\w.@-]{1,60}[\"'`]?(?:[ \t]*[/|][ \t]*|:)[\"'`]?([^\s\"'`\\|]{4,100})"
 )
@@ -64,9 +64,11 @@ def find_in_prose(text: str) -> Iterator[Span]:
 def _find_values(text: str, place: int) -> Iterator[tuple[str, int]]:
     """Yield the value that a sentence gives for a noun, and where it begins."""
     noun = compile_once(rf"(?i)(?:({_HUMAN})|{_DRAWN})").match(text, place)
-    if noun and not (noun[0][:3].lower() == "key" and not _is_secret_key(text, place)):
-        yield from _find_after(text, noun)
-        before = text[max(0, place - 140) : place]
+    if noun:
+        # There are primary keys, too: what a key of no known kind is said to be must be long.
+        least = 24 if noun[0][:3].lower() == "key" and not _is_secret_key(text, place) else 0
+        yield from (found for found in _find_after(text, noun) if len(found[0]) >= least)
+        before = text[max(0, place - 140) : place].rpartition("\n")[2]
         value = _value_before(before)
         if value and _is_value(value, noun[1]):
             yield _trim(value), place - len(before) + before.rindex(value)
@@ -83,7 +85,7 @@ def _find_after(text: str, noun: re.Match[str]) -> Iterator[tuple[str, int]]:
         return
     line, _, below = text[place : place + _MOST_LETTERS].partition("\n")
     # `name: value` and `name = value` are assignments, which code has, too; only the next line is of interest.
-    assigned = line.lstrip(" \t\"'`*")[:1] in (":", "=") or text[noun.start() - 1 : noun.start()] in ("_", ".", "-")
+    assigned = line.lstrip(" \t\"'`*")[:1] in (":", "=") or text[noun.start() - 1 : noun.start()] in ("_", ".")
     if assigned and line.strip(" \t\"'`*:=|>\\"):
         return
     for number, word in enumerate(line.split()):
@@ -138,6 +140,8 @@ def _follows_bare(text: str, noun: re.Match[str], value: str) -> bool:
     trimmed = _trim(value)
     if not is_said(trimmed) or compile_once(r"[\w.]+[(\[=]|.*[/:$()<>\[\]{},]").match(trimmed):
         return False
+    if len(noun[0]) >= 6 and compile_once(r"[^_./-]$|$").match(text[max(0, noun.start() - 1) : noun.start()]):
+        return True
     if _has_signs(trimmed) or "   " in text[noun.end() : noun.end() + 4] or is_strong(trimmed, least=10):
         return len(trimmed) >= 8
     begin, end = _line_at(text, noun.start())

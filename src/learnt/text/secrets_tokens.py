@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from learnt.text.secrets_values import compile_once, is_drawn, is_placeholder, is_random, is_strong, long_words
+from learnt.text.secrets_values import WORDS, compile_once, is_drawn, is_placeholder, is_random, is_strong, long_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,6 +70,12 @@ typeform-token tfp_           ubidots-key BBFF- BBUS-        upcloud-token ucat_
 vault-token hvs. hvb. hvr.    vercel-token vcp_ vci_ vca_ vcr_ vck_ vercel_blob_rw_
 voiceflow-key VF.DM. VF.WS.   wandb-key wandb_v1_            xai-key xai-
 xata-key xau_                 xendit-key xnd_production_ xnd_development_
+chromatic-token chpt_         dbt-token dbtu_ dbtc_          e2b-key e2b_
+elastic-key essu_ essa_       fleetbase-key flb_live_        inngest-key signkey-prod- signkey-test-
+intra42-secret s-s4t2ud- s-s4t2af-                           ionic-token ion_
+jsr-token jsrp_ jsrd_ jsrs_   llamacloud-key llx-            luma-key luma-
+mem0-key m0-                  netbird-token nbp_             nightfall-key NF-
+retool-key retool_            svix-key testsk_               statsig-key secret- console-
 fireworks-key fw_             gocardless-token live_         mailgun-key key-
 octopus-key API-              resend-key re_
 """
@@ -147,7 +153,7 @@ _WHOLE = (
     r"|[A-Za-z0-9]{70,80}AZDO[A-Za-z0-9]{4}|[A-Za-z0-9]{42}AzSe[A-Za-z0-9]{6}"
 )
 # Prefixes that also begin ordinary names need a long random run after them.
-_COMMON = frozenset("sk- key- sess- snyk_ fw_ re_ API- live_ ls__ hawk. access- v1.0- pul- phs_ xai- ico- ops_ SG. csk-".split())
+_COMMON = frozenset("sk- key- sess- snyk_ fw_ re_ secret- console- luma- retool_ m0- NF- API- live_ ls__ hawk. access- v1.0- pul- phs_ xai- ico- ops_ SG. csk-".split())
 # Words before a random value that mark it as a secret. The weak ones also occur before ids.
 _MARKS = frozenset("sk rk pat key apikey token secret sec oat uat sat pw skey privkey".split())
 _WEAK_MARKS = frozenset("live test prod api access refresh auth admin svc app bot sbx sandbox priv usr user".split())
@@ -294,6 +300,12 @@ def _find_named(text: str, start: int, end: int, parts: list[str]) -> Span | Non
         if not is_random(value, least=16 if known or weak else 30, known=known):
             continue
         if known or weak or not (compile_once(_NO_VENDOR).fullmatch(mark) or text[end : end + 1] in ("/", "=", "+")):
+            return start, end, "token"
+    # A tail in URL-safe base64 has its own separators.
+    name, tail = parts[0], "".join(parts[1:])
+    if len(parts) <= 4 and len(tail) >= 36 and compile_once(r"[a-z][a-z0-9]{1,9}$").match(name):
+        words = compile_once(WORDS).fullmatch(text[start + len(name) + 1 : end])
+        if is_random(tail, least=36, known=False) and not words and not compile_once(_NO_VENDOR).fullmatch(name):
             return start, end, "token"
     return None
 

@@ -19,7 +19,7 @@ MIN_SHAPE_LENGTH = 16
 # A key is a secret if one of these words comes before it: there are primary keys, too.
 KEYS = tuple(
     "api app application access account admin auth bot client consumer cookie crypto deploy encrypt encryption hmac "
-    "ingest unseal recovery read server encrypt integration jwt license master preshared pre-shared pre_shared priv private role "
+    "fernet ingest unseal recovery read server encrypt integration jwt license master preshared pre-shared pre_shared priv private role "
     "root secret service session shared signature signing ssh "
     "storage subscription token webhook write".split()
 )
@@ -51,7 +51,7 @@ CAMEL = r"_*[A-Za-z][a-z]+(?:\d{0,2}[A-Z]{1,5}[a-z]{2,})+\d{0,2}$"
 _TECHNICAL = (
     r"(?i)(?:sha|md|aes|base|utf|rsa|rot|crc|hs|rs|es|ecdsa|latin|cp|iso|pbkdf|argon|oauth|auth|http|tls|ssl|v|pkcs|x|ldap"
     r"|tier|level|step|option|version|python|win|web|p|s|ec|k|i)[-_ ]?\d{1,4}[a-z]{0,2}(?:[-_/][\w-]{1,30})?$"
-    r"|\d{1,4}[-+]?(?:[a-z]{1,3}|chars?|characters?|digits?|letters?|bits?|bytes?|days?|hours?|minutes?|times?)$"
+    r"|(?-i:[A-Z]{2,6})[- ]?\d{1,5}$|\d{1,4}[-+]?(?:[a-z]{1,3}|chars?|characters?|digits?|letters?|bits?|bytes?|days?|hours?|minutes?|times?)$"
 )
 
 
