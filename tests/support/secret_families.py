@@ -421,7 +421,9 @@ def draw(template: str, chance: random.Random) -> tuple[str, list[str]]:
     def fill(match: re.Match[str]) -> str:
         if match[0] == "{p_spaces}":
             return " " * 12
-        drawn = _password(chance) if match[0] == "{p}" else "".join(chance.choices(ALPHABETS[match[1]], k=int(match[2])))
+        drawn = (
+            _password(chance) if match[0] == "{p}" else "".join(chance.choices(ALPHABETS[match[1]], k=int(match[2])))
+        )
         pieces.append(drawn)
         return drawn
 
@@ -458,7 +460,14 @@ def cases(seed: int) -> Iterator[Case]:
     for family, lines in PLACES.items():
         for line in lines.strip().splitlines():
             for plain in (True, False):
-                text, pieces = draw(line.replace("{{", "{").replace("}}", "}").replace("\\n", "\n").replace("\\t", "\t").replace("{nl}", "\\n"), chance)
+                text, pieces = draw(
+                    line.replace("{{", "{")
+                    .replace("}}", "}")
+                    .replace("\\n", "\n")
+                    .replace("\\t", "\t")
+                    .replace("{nl}", "\\n"),
+                    chance,
+                )
                 yield Case(f"place: {family}", text if plain else _quote(text, chance), pieces)
     yield from _blocks(chance)
     yield from _pieces(chance)
@@ -519,17 +528,32 @@ def _blocks(chance: random.Random) -> Iterator[Case]:
 def _pieces(chance: random.Random) -> Iterator[Case]:
     """Yield tokens cut in two, and texts with secrets in base64."""
     templates = [template for family in TOKENS.values() for template in family.split() if "://" not in template]
-    joints = ("{a}\n{b}", "{a}\\\n{b}", '"{a}" + "{b}"', "'{a}' +\n    '{b}'", '"{a}"\n"{b}"', '"{a}" \\\n  "{b}"', "'{a}' . '{b}'")
+    joints = (
+        "{a}\n{b}",
+        "{a}\\\n{b}",
+        '"{a}" + "{b}"',
+        "'{a}' +\n    '{b}'",
+        '"{a}"\n"{b}"',
+        '"{a}" \\\n  "{b}"',
+        "'{a}' . '{b}'",
+    )
     for template in chance.sample([template for template in templates if len(template) < 60], 40):
         secret, pieces = draw(template, chance)
         cut = len(secret) - len(pieces[-1]) + len(pieces[-1]) // 2
         joint = chance.choice(joints)
         text = "key = " + joint.replace("{a}", secret[:cut]).replace("{b}", secret[cut:])
         yield Case("split", text, [*pieces[:-1], secret[cut - 8 : cut], secret[cut : cut + 8]])
-    for template in chance.sample(templates, 20) + ["DB_PASSWORD={p}\nDB_USER=app", "postgres://app:{p}@db1/shop", "password: {p}"] * 7:
+    for template in (
+        chance.sample(templates, 20)
+        + ["DB_PASSWORD={p}\nDB_USER=app", "postgres://app:{p}@db1/shop", "password: {p}"] * 7
+    ):
         secret, _ = draw(template, chance)
         code = b64encode(secret.encode()).decode()
-        yield Case("base64", chance.choice(("{}", "echo {} | base64 -d", "data: {}", '"content": "{}"')).replace("{}", code), [code])
+        yield Case(
+            "base64",
+            chance.choice(("{}", "echo {} | base64 -d", "data: {}", '"content": "{}"')).replace("{}", code),
+            [code],
+        )
 
 
 def is_missed(case: Case) -> bool:

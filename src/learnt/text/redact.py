@@ -21,7 +21,24 @@ _MAX_ROUNDS = 6
 _SECRET_HINTS = (
     *":// auth base64 basic bearer clave contrase ookie cred kennw key mdp pass psk pw secret sess sig token".split(),
     *"geheimnis identifiants jeton zugangs schl\u00fcssel cl\u00e9 login: sqlplus expdp impdp tcp( unix( <<<".split(),
-    *("login with", "log in with", "identified by", "net use", "alias set", "cargo login", "sudo -s", "community", "rabbitmq", "kinit", "wpa_", " /p", " /rp", "connect(", "pdo(", "zugang"),
+    *(
+        "login with",
+        "log in with",
+        "identified by",
+        "net use",
+        "alias set",
+        "cargo login",
+        "sudo -s",
+        "community",
+        "rabbitmq",
+        "kinit",
+        "wpa_",
+        " /p",
+        " /rp",
+        "connect(",
+        "pdo(",
+        "zugang",
+    ),
 )
 # Letters of each program with a short option for a password, and how such options begin.
 PROGRAMS = tuple(

@@ -177,7 +177,10 @@ def _has_random_value(text: str, name: re.Match[str]) -> bool:
     before = text[max(0, name.start() - 20) : name.start()].lower()
     value = compile_once(r"\\{0,9}[\"']?([A-Za-z0-9+/_-]{32,})={0,2}(?![\w+/-])").match(text, name.end())
     return bool(
-        value and before.endswith(("_", "-")) and "pub" not in before and is_random(value[1], least=12, known=False)
+        value
+        and before.endswith(("_", "-"))
+        and "pub" not in before
+        and is_random(value[1], least=12, known=False)
         and value[1].lower() != value[1] != value[1].upper()
     )
 

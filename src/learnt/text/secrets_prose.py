@@ -86,14 +86,17 @@ def _find_after(text: str, noun: re.Match[str]) -> Iterator[tuple[str, int]]:
     line, _, below = text[place : place + _MOST_LETTERS].partition("\n")
     # `name: value` and `name = value` are assignments, which code has, too; only the next line is of interest.
     assigned = line.lstrip(" \t\"'`*")[:1] in (":", "=") or text[noun.start() - 1 : noun.start()] in ("_", ".")
-    if assigned and line.strip(" \t\"'`*:=|>\\"):
+    if assigned and line.strip(" \t\"'`*:=|>+\\-"):
         return
     for number, word in enumerate(line.split()):
         says = word.lower() in _SAYS
         if not word.isalpha():
             place = text.find(word, place)
             value = _bare(word)
-            if place + word.index(value) + len(value) < len(text) and text[place + word.index(value) + len(value)] == "(":
+            if (
+                place + word.index(value) + len(value) < len(text)
+                and text[place + word.index(value) + len(value)] == "("
+            ):
                 return
             if _is_given(text, noun, value, number=number, said=said, between=between, quoted=word[0] in _QUOTES[:-2]):
                 yield _trim(value), place + word.index(value)
@@ -129,7 +132,9 @@ def _is_plain(word: str) -> bool:
 
 def _find_below(text: str, end: int, human: str | None) -> Iterator[tuple[str, int]]:
     """Yield the value that stands alone on the next line with words."""
-    below = compile_once(r"\s+(?:```\w{0,12}\s+)?(?:[>*-][ \t]+)?(\S{4,200})[ \t]*(?=$|\r?\n|[\"'}\\])").match(text, end)
+    below = compile_once(r"\s+(?:```\w{0,12}\s+)?(?:[>*-][ \t]+)?(\S{4,200})[ \t]*(?=$|\r?\n|[\"'}\\])").match(
+        text, end
+    )
     value = _bare(below[1]) if below else ""
     if below and value and not below[1].endswith((":", "(", "{")) and _is_value(value, human):
         yield _trim(value), below.start(1) + below[1].index(value)
@@ -185,7 +190,9 @@ def find_in_tables(text: str) -> Iterator[Span]:
         return
     done = 0
     for place in find_places(text, _NOUNS):
-        if place < done or not compile_once(r"[\w \u00f1]{1,24}[*_`\"' ]{0,4}(?:$|[|,;\t\u2502\r\n\\])").match(text, place):
+        if place < done or not compile_once(r"[\w \u00f1]{1,24}[*_`\"' ]{0,4}(?:$|[|,;\t\u2502\r\n\\])").match(
+            text, place
+        ):
             continue
         begin, end = _line_at(text, place)
         sign = _sign(text[begin:end])

@@ -120,7 +120,11 @@ _GLUED = (
     ("vault-token", "s.", r"(?=[A-Za-z]{0,23}\d)(?=[a-z0-9]{0,23}[A-Z])[A-Za-z0-9]{24}(?![\w.-])"),
     ("adyen-key", "AQE", r"[A-Za-z0-9+/=]{40,}-[\w+/=-]{30,}"),
     # The beginnings of private keys in base64.
-    ("private-key", "LS0tLS1CRUdJTi", r"(?:BSU0Eg|BQUklW|BFQyBQ|BPUEVOU1NI|BFTkNSWVBU|BEU0EgU|BQR1AgUFJJ)[A-Za-z0-9+/=]{40,}"),
+    (
+        "private-key",
+        "LS0tLS1CRUdJTi",
+        r"(?:BSU0Eg|BQUklW|BFQyBQ|BPUEVOU1NI|BFTkNSWVBU|BEU0EgU|BQR1AgUFJJ)[A-Za-z0-9+/=]{40,}",
+    ),
 )
 # (kind, required letters, expression): tokens with other characters, and addresses.
 _SHAPES = (
@@ -153,22 +157,25 @@ _WHOLE = (
     r"|[A-Za-z0-9]{70,80}AZDO[A-Za-z0-9]{4}|[A-Za-z0-9]{42}AzSe[A-Za-z0-9]{6}"
 )
 # Prefixes that also begin ordinary names need a long random run after them.
-_COMMON = frozenset("sk- key- sess- snyk_ fw_ re_ secret- console- luma- retool_ m0- NF- API- live_ ls__ hawk. access- v1.0- pul- phs_ xai- ico- ops_ SG. csk-".split())
+_COMMON = frozenset(
+    "sk- key- sess- snyk_ fw_ re_ secret- console- luma- retool_ m0- NF- API- live_ ls__ hawk. access- v1.0- pul- phs_ xai- ico- ops_ SG. csk-".split()
+)
 # Words before a random value that mark it as a secret. The weak ones also occur before ids.
 _MARKS = frozenset("sk rk pat key apikey token secret sec oat uat sat pw skey privkey".split())
 _WEAK_MARKS = frozenset("live test prod api access refresh auth admin svc app bot sbx sandbox priv usr user".split())
 _NO_VENDOR = r"(?:sha|md|crc|blake)\d*|data|img|image|font|chunk|bundle|hash|integrity|h1|v\d+|cp\d+|commit|rev|go"
 _BLANKS = {code: 32 for code in range(128) if not (chr(code).isalnum() or chr(code) in "_.+-")}
-_TAIL = r"[\w-]+(?:\.[\w-]{6,})*={0,2}"
+_TAIL = r"[\w-]+(?:(?:\.\w{2})?\.[\w-]{6,})*={0,2}"
 _TAIL_BASE64 = r"[\w+/=-]+(?:\.[\w+/=-]{6,})*"
 _BASE64 = ("ops_", "fm", "glc_", "sntrys_", "whsec_", "sec-c-", "pdus+", "pdeu+", "bedrock")
 _ESCAPE = r"(?:\\(?:u00[0-7][0-9A-Fa-f]|[nrtbf])|%[0-9A-Fa-f]{2}|\[\d{1,2}(?:;\d{1,3}){0,3}m)"
-_BREAK = r"\\{0,8}(?:\r?\n|(?<=\\)n)[ \t>|#*]{0,16}"
+_BREAK = r"[ \\]{0,9}\r?\n[ \t>|#*]{0,16}"
 _LEAST = 12
-_MOST_LINES = 40
+_MOST_LINES, _MOST_PARTS, _JUDGED = 40, 20, 300
 _LEAST_RANDOM = 16
 _table: dict[str, list[tuple[str, str]]] = {}
 _glued: dict[str, list[tuple[str, str]]] = {}
+_starts: set[str] = set()
 
 
 def published() -> dict[str, list[tuple[str, str]]]:
@@ -179,6 +186,7 @@ def published() -> dict[str, list[tuple[str, str]]]:
             if word[-1] not in "_-.+" and "Ab8" not in word:
                 kind = word
                 continue
+            _starts.add(word[:3])
             _table.setdefault(compile_once("[-_.+]").split(word)[0], []).append((word, kind))
         for kind, beginnings, tail in _GLUED:
             for beginning in beginnings.split():
@@ -224,7 +232,8 @@ def _find_runs(text: str) -> Iterator[Span]:
     table = published()
     done = at = 0
     for run in text.translate(_BLANKS).split():
-        if len(run) < _LEAST_RANDOM:
+        # A shorter one may continue on the next line.
+        if len(run) < _LEAST_RANDOM and run[:3] not in _starts:
             continue
         at = text.find(run, at)
         found = _find_in_run(text, at, at + len(run), table) if at >= done else None
@@ -247,7 +256,7 @@ def _find_in_run(text: str, start: int, end: int, table: dict[str, list[tuple[st
 
 def _find_prefix(text: str, start: int, parts: list[str], table: dict[str, list[tuple[str, str]]]) -> Span | None:
     """Return the token with a published prefix in a run of letters."""
-    for part in parts:
+    for part in parts[:_MOST_PARTS]:
         if part in table:
             for prefix, kind in table[part]:
                 if text.startswith(prefix, start):
@@ -267,9 +276,12 @@ def _end_of_token(text: str, start: int, prefix: str) -> int:
     """Return where the token with this prefix ends, on this line or on a later one; 0 if it is none."""
     letters = _TAIL_BASE64 if prefix.startswith(_BASE64) else _TAIL
     begin = start + len(prefix)
-    match = compile_once(letters).match(text, begin)
-    tail, end = (match[0], match.end()) if match else ("", begin)
+    # A tail is judged by its beginning, but removed as a whole.
+    match = compile_once(letters).match(text, begin, begin + _JUDGED)
+    tail = match[0] if match else ""
     whole = _is_tail(prefix, tail)
+    match = compile_once(letters).match(text, begin) if whole else match
+    end = match.end() if match else begin
     result = end if whole else 0
     for _ in range(_MOST_LINES):
         line = compile_once(rf"{_BREAK}({letters})[ \t]*(?=$|\\|\r?\n|[\"'`])").match(text, end)
@@ -292,7 +304,7 @@ def _find_named(text: str, start: int, end: int, parts: list[str]) -> Span | Non
     """Return the random rest of a run after a word such as `sk` or `key`, or after any short name if it is long."""
     if compile_once(_WHOLE).match(text, start, end):
         return start, end, "token"
-    for name, value in zip(parts, parts[1:], strict=False):
+    for name, value in zip(parts[:_MOST_PARTS], parts[1:], strict=False):
         if len(value) < _LEAST_RANDOM or not compile_once(r"[a-z][a-z0-9]{1,13}$|[A-Z][A-Z0-9]{1,7}$").match(name):
             continue
         mark = name.lower()
@@ -302,7 +314,7 @@ def _find_named(text: str, start: int, end: int, parts: list[str]) -> Span | Non
         if known or weak or not (compile_once(_NO_VENDOR).fullmatch(mark) or text[end : end + 1] in ("/", "=", "+")):
             return start, end, "token"
     # A tail in URL-safe base64 has its own separators.
-    name, tail = parts[0], "".join(parts[1:])
+    name, tail = parts[0], "".join(parts[1:4])
     if len(parts) <= 4 and len(tail) >= 36 and compile_once(r"[a-z][a-z0-9]{1,9}$").match(name):
         words = compile_once(WORDS).fullmatch(text[start + len(name) + 1 : end])
         if is_random(tail, least=36, known=False) and not words and not compile_once(_NO_VENDOR).fullmatch(name):

@@ -51,7 +51,7 @@ CAMEL = r"_*[A-Za-z][a-z]+(?:\d{0,2}[A-Z]{1,5}[a-z]{2,})+\d{0,2}$"
 _TECHNICAL = (
     r"(?i)(?:sha|md|aes|base|utf|rsa|rot|crc|hs|rs|es|ecdsa|latin|cp|iso|pbkdf|argon|oauth|auth|http|tls|ssl|v|pkcs|x|ldap"
     r"|tier|level|step|option|version|python|win|web|p|s|ec|k|i)[-_ ]?\d{1,4}[a-z]{0,2}(?:[-_/][\w-]{1,30})?$"
-    r"|(?-i:[A-Z]{2,6})[- ]?\d{1,5}$|\d{1,4}[-+]?(?:[a-z]{1,3}|chars?|characters?|digits?|letters?|bits?|bytes?|days?|hours?|minutes?|times?)$"
+    r"|(?-i:[A-Z]{2,6})[- ]?\d{1,5}$|\d{1,2}[a-z]+$|\d{1,4}[-+]?(?:[a-z]{1,3}|chars?|characters?|digits?|letters?|bits?|bytes?|days?|hours?|minutes?|times?)$"
 )
 
 
@@ -120,11 +120,14 @@ def is_said(value: str, *, least: int = 6) -> bool:
         return False
     if not is_chosen(value) or value[-1] in "=/" or not any(letter.isalpha() for letter in value):
         return False
-    if compile_once(_TECHNICAL).match(value) or compile_once(rf"{CAMEL}|{TYPE}|[~.]{{0,2}}/[\w./-]+$|[\w.-]+@[\w.-]*$|@\w+$").match(value):
+    if compile_once(_TECHNICAL).match(value) or compile_once(
+        rf"{CAMEL}|{TYPE}|[~.]{{0,2}}/[\w./-]+$|[\w.-]+@[\w.-]*$|@\w+$"
+    ).match(value):
         return False
     # Names and versions are words and numbers; passwords are a word with a number, or words with a number at the end.
     if compile_once(WORDS).fullmatch(value):
-        return bool(compile_once(r"[A-Za-z]+[-!#*?@.+_]?\d{2,4}[!#*?_-]?$|(?:[A-Za-z]+-){2,5}\d{2,4}$").match(value))
+        form = r"[A-Za-z]+[-!#*?@.+_]?\d{2,4}[!#*?+_-]?$|(?:[A-Za-z]+-){2,5}\d{2,4}$|(?=.*[a-z])(?=.*[A-Z]).*[!#*?+@]"
+        return bool(compile_once(form).match(value))
     return not value.isidentifier() or "_" not in value or not (value.islower() or value.isupper())
 
 
