@@ -1,3 +1,4 @@
+# ruff: noqa: E501 (published formats and commands are not broken)
 """Secrets of vendors, programs, files and people, drawn from published formats and put where they are met.
 
 The list was made from what vendors publish and from the manuals of programs, not from the rules of the redactor.

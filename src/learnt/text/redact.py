@@ -21,24 +21,8 @@ _MAX_ROUNDS = 6
 _SECRET_HINTS = (
     *":// auth base64 basic bearer clave contrase ookie cred kennw key mdp pass psk pw secret sess sig token".split(),
     *"geheimnis identifiants jeton zugangs schl\u00fcssel cl\u00e9 login: sqlplus expdp impdp tcp( unix( <<<".split(),
-    *(
-        "login with",
-        "log in with",
-        "identified by",
-        "net use",
-        "alias set",
-        "cargo login",
-        "sudo -s",
-        "community",
-        "rabbitmq",
-        "kinit",
-        "wpa_",
-        " /p",
-        " /rp",
-        "connect(",
-        "pdo(",
-        "zugang",
-    ),
+    *"community rabbitmq kinit wpa_ connect( pdo( zugang".split(),
+    *("login with", "log in with", "identified by", "net use", "alias set", "cargo login", "sudo -s", " /p", " /rp"),
 )
 # Letters of each program with a short option for a password, and how such options begin.
 PROGRAMS = tuple(
@@ -62,7 +46,8 @@ def redact(text: str) -> tuple[str, int]:
     """Return the text with secrets replaced by `[redacted: KIND]`, and how many were replaced."""
     if not may_hold_secrets(text):
         return text, 0
-    from learnt.text.secrets import FINDERS, lay_out  # most texts of a hook do not need it
+    from learnt.text.secrets import FINDERS  # most texts of a hook do not need it
+    from learnt.text.secrets_views import lay_out
 
     total = 0
     plain = lay_out(text)

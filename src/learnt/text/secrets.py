@@ -35,7 +35,6 @@ from learnt.text.secrets_values import (
     is_strong,
 )
 from learnt.text.secrets_views import find_in_base64, find_in_views
-from learnt.text.secrets_views import lay_out as lay_out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -33,7 +33,8 @@ OPTIONS = (
     ("mysql mysqldump mysqladmin mysqlimport mysqlshow mysqlcheck mysqlslap mysqlpump mysqlbinlog mysqlsh mariadb "
      "mariadb-dump mariadb-admin mariabackup xtrabackup mycli 7z 7za 7zr 7zz rar unrar", "p", "g"),
     ("rar unrar", "hp", "g"),
-    ("sshpass rabbitmqadmin mongo mongosh mongodump mongorestore mongoexport mongoimport mongostat mongotop mongofiles cqlsh "
+    ("sshpass rabbitmqadmin "
+     "mongo mongosh mongodump mongorestore mongoexport mongoimport mongostat mongotop mongofiles cqlsh "
      "cypher-shell twine conan smbmap crackmapexec netexec nxc evil-winrm hydra rdesktop influx arangosh couchbase-cli "
      "cbq ncftp ncftpput ncftpget psexec winexe keepassxc-cli wmic", "p", "s"),
     ("docker+login podman+login nerdctl+login buildah+login skopeo+login oras+login helm+login crane+login az+login "

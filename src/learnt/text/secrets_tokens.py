@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from learnt.text.secrets_values import WORDS, compile_once, is_drawn, is_placeholder, is_random, is_strong, long_words
 
@@ -304,7 +305,7 @@ def _find_named(text: str, start: int, end: int, parts: list[str]) -> Span | Non
     """Return the random rest of a run after a word such as `sk` or `key`, or after any short name if it is long."""
     if compile_once(_WHOLE).match(text, start, end):
         return start, end, "token"
-    for name, value in zip(parts[:_MOST_PARTS], parts[1:], strict=False):
+    for name, value in pairwise(parts[: _MOST_PARTS + 1]):
         if len(value) < _LEAST_RANDOM or not compile_once(r"[a-z][a-z0-9]{1,13}$|[A-Z][A-Z0-9]{1,7}$").match(name):
             continue
         mark = name.lower()

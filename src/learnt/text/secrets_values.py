@@ -19,7 +19,8 @@ MIN_SHAPE_LENGTH = 16
 # A key is a secret if one of these words comes before it: there are primary keys, too.
 KEYS = tuple(
     "api app application access account admin auth bot client consumer cookie crypto deploy encrypt encryption hmac "
-    "fernet ingest unseal recovery read server encrypt integration jwt license master preshared pre-shared pre_shared priv private role "
+    "fernet ingest unseal recovery read server integration jwt license "
+    "master preshared pre-shared pre_shared priv private role "
     "root secret service session shared signature signing ssh "
     "storage subscription token webhook write".split()
 )
@@ -51,7 +52,8 @@ CAMEL = r"_*[A-Za-z][a-z]+(?:\d{0,2}[A-Z]{1,5}[a-z]{2,})+\d{0,2}$"
 _TECHNICAL = (
     r"(?i)(?:sha|md|aes|base|utf|rsa|rot|crc|hs|rs|es|ecdsa|latin|cp|iso|pbkdf|argon|oauth|auth|http|tls|ssl|v|pkcs|x|ldap"
     r"|tier|level|step|option|version|python|win|web|p|s|ec|k|i)[-_ ]?\d{1,4}[a-z]{0,2}(?:[-_/][\w-]{1,30})?$"
-    r"|(?-i:[A-Z]{2,6})[- ]?\d{1,5}$|\d{1,2}[a-z]+$|\d{1,4}[-+]?(?:[a-z]{1,3}|chars?|characters?|digits?|letters?|bits?|bytes?|days?|hours?|minutes?|times?)$"
+    r"|(?-i:[A-Z]{2,6})[- ]?\d{1,5}$|\d{1,2}[a-z]+$"
+    r"|\d{1,4}[-+]?(?:[a-z]{1,3}|chars?|characters?|digits?|letters?|bits?|bytes?|days?|hours?|minutes?|times?)$"
 )
 
 
@@ -115,7 +117,7 @@ def is_chosen(value: str) -> bool:
 
 
 def is_said(value: str, *, least: int = 6) -> bool:
-    """Return whether a value in prose is no word, name or term of any language or code: it has digits, as passwords do."""
+    """Return whether a value in prose has digits, as passwords do, and is no name or term of a language or of code."""
     if len(value) < least or not compile_once(r"[\w!#$%&*+./=?@^~-]*\d[\w!#$%&*+./=?@^~-]*$").match(value):
         return False
     if not is_chosen(value) or value[-1] in "=/" or not any(letter.isalpha() for letter in value):

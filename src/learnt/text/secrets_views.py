@@ -48,7 +48,7 @@ def lay_out(text: str) -> str:
 
 
 def _plain(match: re.Match[str]) -> str:
-    letter = {"n": "\n", "r": " ", "t": "\t"}.get(match[2]) if match[2] else chr(int(match[1], 16))
+    letter = {"n": "\n", "r": " ", "t": "\t"}[match[2]] if match[2] else chr(int(match[1], 16))
     filler = "\\" if letter in "\"'" else "<" if letter == "<" else " "
     return filler * (len(match[0]) - 1) + letter
 
