@@ -28,7 +28,7 @@ from learnt.settings import (
     model_from_text,
 )
 from learnt.system.files import read_regular, replace_file
-from learnt.text.redact import without_password
+from learnt.text.redact import redact, without_password
 from learnt.text.titles import key_of
 
 TYPE_CHECKING = False
@@ -138,7 +138,7 @@ def _combine(files: Sequence[str], contents: Mapping[str, dict[str, Any]], envir
 def write_compiled(files: Sequence[str], compiled: str) -> None:
     """Write a parsed copy of the settings files unless it is up to date; ignore errors, since the copy is optional.
 
-    A password is never copied: if a file contains one, no copy is written.
+    A secret is never copied: if a file contains one, no copy is written.
     """
     if _read_compiled(compiled, files) is not None:
         return
@@ -172,7 +172,7 @@ def _read_compiled(compiled: str, files: Sequence[str]) -> dict[str, dict[str, A
 
 def _holds_password(content: dict[str, Any]) -> bool:
     address = str(content.get("database", ""))
-    return bool(address) and without_password(address) != address
+    return (bool(address) and without_password(address) != address) or redact(json.dumps(content))[1] > 0
 
 
 def _stamps(files: Sequence[str]) -> list[list[str | int]]:

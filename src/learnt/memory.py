@@ -180,7 +180,7 @@ class Memory:
 
     @person.setter
     def person(self, name: str) -> None:
-        self.context.person = name
+        self.context.person = self.context.clean_person(name)
 
     @property
     def folder(self) -> str:

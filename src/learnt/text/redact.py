@@ -46,8 +46,7 @@ def redact(text: str) -> tuple[str, int]:
     """Return the text with secrets replaced by `[redacted: KIND]`, and how many were replaced."""
     if not may_hold_secrets(text):
         return text, 0
-    from learnt.text.secrets import FINDERS  # most texts of a hook do not need it
-    from learnt.text.secrets_views import lay_out
+    from learnt.text.secrets import FINDERS, lay_out  # most texts of a hook do not need it
 
     total = 0
     plain = lay_out(text)

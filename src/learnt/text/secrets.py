@@ -34,11 +34,13 @@ from learnt.text.secrets_values import (
     is_said,
     is_strong,
 )
-from learnt.text.secrets_views import find_in_base64, find_in_views
+from learnt.text.secrets_views import find_in_base64, find_in_views, lay_out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from learnt.text.secrets_values import Span
+
+__all__ = ["FINDERS", "lay_out"]
 
 # A value is judged by its beginning, but removed as a whole.
 _JUDGED_LENGTH = 300

@@ -148,8 +148,8 @@ _SHAPES = (
     ("password-hash", "SHA", r"\{S?SHA\d*\}[A-Za-z0-9+/]{20,}={0,2}"),
     ("webhook", "/with/key/", r"/with/key/[\w-]{20,}"),
 )
-# Whole runs of letters: Discord (a number in base64 uses few letters), Mailgun, Mailchimp, New Relic, MaxMind, Terraform,
-# RapidAPI, Azure.
+# Whole runs of letters: Discord (a number in base64 uses few letters), Mailgun, Mailchimp, New Relic, MaxMind,
+# Terraform, RapidAPI, Azure.
 _WHOLE = (
     r"[MNO][DTjz][AEIMQUYcgk][w-z0-5](?:[MNO][DTjz][AEIMQUYcgk][w-z0-5]){4,5}[A-Za-z0-9]{0,3}\.[\w-]{6}\.[\w-]{27,}"
     r"|[0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}$|[0-9a-f]{32}-us\d{1,2}$|[0-9a-fA-F]{36}NRAL$|[0-9A-Za-z]{40,44}-NRMA$"
@@ -159,7 +159,8 @@ _WHOLE = (
 )
 # Prefixes that also begin ordinary names need a long random run after them.
 _COMMON = frozenset(
-    "sk- key- sess- snyk_ fw_ re_ secret- console- luma- retool_ m0- NF- API- live_ ls__ hawk. access- v1.0- pul- phs_ xai- ico- ops_ SG. csk-".split()
+    "sk- key- sess- snyk_ fw_ re_ secret- console- luma- retool_ m0- NF- "
+    "API- live_ ls__ hawk. access- v1.0- pul- phs_ xai- ico- ops_ SG. csk-".split()
 )
 # Words before a random value that mark it as a secret. The weak ones also occur before ids.
 _MARKS = frozenset("sk rk pat key apikey token secret sec oat uat sat pw skey privkey".split())
