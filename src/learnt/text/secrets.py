@@ -103,7 +103,7 @@ def _headers(text: str) -> Iterator[Span]:
     """Find the value after `Authorization:`, or after `Bearer` or `Basic` alone."""
     gap = r"[ \t]{0,8}f?\\{0,9}[\"'`]?[ \t]{0,8}"
     expression = (
-        rf"(?i)(?:(authorization)\\{{0,9}}[\"'`]?\]?[ \t]{{0,8}}(?:[:=]{gap}(?:(?:{_SCHEMES})[ \t]{{1,8}})?"
+        rf"(?i)(?:(?<![a-z])(authorization)\\{{0,9}}[\"'`]?\]?[ \t]{{0,8}}(?:[:=]{gap}(?:(?:{_SCHEMES})[ \t]{{1,8}})?"
         rf"|,{gap}(?:{_SCHEMES})[ \t]{{1,8}})|\b(?:bearer|basic)(?:[ \t]{{1,8}}|%20))"
         r"([^\s\"'`\\,;<>()\[\]{}]{8,})"
     )
@@ -165,6 +165,7 @@ def _names_a_secret(text: str, name: re.Match[str]) -> bool:
         (name["close"].endswith("]") and "[redacted: " in before)
         or (sep == ":" and before.endswith(":"))
         or before.lower().endswith(("publickey", "public_key_"))
+        or compile_once(r"::\w*$").search(before)
         or (sep == ">" and not compile_once(r"<[^<>\n]{0,60}$").search(before))
         or (sep.rstrip() == "," and not compile_once(r"\([\"'][\w.-]*$").search(before))
     )

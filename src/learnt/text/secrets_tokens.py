@@ -306,6 +306,8 @@ def _find_named(text: str, start: int, end: int, parts: list[str]) -> Span | Non
     """Return the random rest of a run after a word such as `sk` or `key`, or after any short name if it is long."""
     if compile_once(_WHOLE).match(text, start, end):
         return start, end, "token"
+    if "+" in text[start:end] or text[start - 1 : start] in ("+", "/") or text[end : end + 1] in ("+", "/"):
+        return None  # a part of base64 or of a path
     for name, value in pairwise(parts[: _MOST_PARTS + 1]):
         if len(value) < _LEAST_RANDOM or not compile_once(r"[a-z][a-z0-9]{1,13}$|[A-Z][A-Z0-9]{1,7}$").match(name):
             continue
@@ -313,7 +315,7 @@ def _find_named(text: str, start: int, end: int, parts: list[str]) -> Span | Non
         known, weak = mark in _MARKS, mark in _WEAK_MARKS
         if not is_random(value, least=16 if known or weak else 30, known=known):
             continue
-        if known or weak or not (compile_once(_NO_VENDOR).fullmatch(mark) or text[end : end + 1] in ("/", "=", "+")):
+        if known or weak or not (compile_once(_NO_VENDOR).fullmatch(mark) or text[end : end + 1] == "="):
             return start, end, "token"
     # A tail in URL-safe base64 has its own separators.
     name, tail = parts[0], "".join(parts[1:4])
