@@ -50,7 +50,7 @@ _LETTERS_OF_NAMES = tuple(
     "pass pw secret token key auth credential bearer sess connect.sid sig kennwort contrase mdp clave psk".split()
 )
 _NAME = (
-    r"(?P<key>pass(?:word|wd|phrase|wort|code)|pwd|secret|token|key|credentials?|bearer|signature(?==[0-9A-Za-z%+/-]{32})"
+    r"(?i)(?P<key>pass(?:word|wd|phrase|wort|code)|pwd|secret|token|key|credentials?|bearer|signature(?==[0-9A-Za-z%+/-]{32})"
     r"|passe(?![\w.-])|kennwort|contrase(?:\u00f1|n)a|mdp(?![a-z])|clave(?![a-z])|psk(?![a-z])"
     r"|(?:(?<=db)|(?<=store)|(?<=key)|(?<=root)|(?<=admin)|(?<=smtp)|(?<=mail)|(?<=ftp)|(?<=user)|(?<=bind)|(?<=my))(?:pass|pw)(?![\w.-])"
     r"|(?-i:(?<=[A-Z])(?<!COM)(?<!BY)PASS(?==)|(?<=_)PASS(?=[ \t]))"
@@ -143,7 +143,7 @@ def _assignments(text: str) -> Iterator[Span]:
     done = 0
     # A single word such as `session` assigns nothing.
     for position in () if text.isalpha() else find_places(text, _LETTERS_OF_NAMES):
-        name = compile_once("(?i)" + _NAME).match(text, position) if position >= done else None
+        name = compile_once(_NAME).match(text, position) if position >= done else None
         if not name or not _names_a_secret(text, name):
             continue
         assigned = _Assignment(text, name)

@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 # Nouns for passwords (chosen by people) and for tokens (random), in English, German, French and Spanish.
 _HUMAN = (
     r"(?:pass(?:[- ]?word|wd|[- ]?phrase|wort|[- ]?code|e)s?|pwd?|kennw(?:ort|\u00f6rter)|zugangscode|mdp|pin"
-    r"|contrase(?:\u00f1|n|n\u0303)as?|clave|creds?|geheimnis|secreto?|psk|pass)(?![\w-])"
+    r"|contrase(?:\u00f1|n|n\u0303)as?|clave|creds?|geheimnis|secreto?|psk|pass(?! to ))(?![\w-])"
 )
 _DRAWN = (
     r"(?:tokens?|secrets?|keys?|(?:zugangs)?schl\u00fcssel|jeton|cl(?:\u00e9|e\u0301)s?|clave|credentials?"
     r"|zugangstoken)(?![\w-])"
 )
+_NOUN = rf"(?i)(?:({_HUMAN})|{_DRAWN})"
 _NOUNS = (
     "pass", "pw", "kennw", "zugangs", "mdp", "contrase", "clave", "psk", "token", "secret", "key", "schl\u00fcssel",
     "geheimnis", "jeton", "cl\u00e9", "cred", "identifiants", "login", "zugang:",
@@ -63,7 +64,7 @@ def find_in_prose(text: str) -> Iterator[Span]:
 
 def _find_values(text: str, place: int) -> Iterator[tuple[str, int]]:
     """Yield the value that a sentence gives for a noun, and where it begins."""
-    noun = compile_once(rf"(?i)(?:({_HUMAN})|{_DRAWN})").match(text, place)
+    noun = compile_once(_NOUN).match(text, place)
     if noun:
         # There are primary keys, too: what a key of no known kind is said to be must be long.
         least = 24 if noun[0][:3].lower() == "key" and not _is_secret_key(text, place) else 0

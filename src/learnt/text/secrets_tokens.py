@@ -175,6 +175,7 @@ _BREAK = r"[ \\]{0,9}\r?\n[ \t>|#*]{0,16}"
 _LEAST = 12
 _MOST_LINES, _MOST_PARTS, _JUDGED = 40, 20, 300
 _LEAST_RANDOM = 16
+_NEAR = 2_000
 _table: dict[str, list[tuple[str, str]]] = {}
 _glued: dict[str, list[tuple[str, str]]] = {}
 _starts: set[str] = set()
@@ -233,11 +234,11 @@ def _find_runs(text: str) -> Iterator[Span]:
     """Find tokens in the runs of letters, digits and separators."""
     table = published()
     done = at = 0
-    for run in text.translate(_BLANKS).split():
-        # A shorter one may continue on the next line.
-        if len(run) < _LEAST_RANDOM and run[:3] not in _starts:
-            continue
-        at = text.find(run, at)
+    # A shorter one may continue on the next line.
+    runs = [run for run in text.translate(_BLANKS).split() if len(run) >= _LEAST_RANDOM or run[:3] in _starts]
+    for run in runs:
+        near = text.find(run, at, at + _NEAR)  # a search in a long text has a cost of its own
+        at = near if near >= 0 else text.find(run, at)
         found = _find_in_run(text, at, at + len(run), table) if at >= done else None
         if found:
             done = found[1]
@@ -304,6 +305,8 @@ def _is_tail(prefix: str, tail: str) -> bool:
 
 def _find_named(text: str, start: int, end: int, parts: list[str]) -> Span | None:
     """Return the random rest of a run after a word such as `sk` or `key`, or after any short name if it is long."""
+    if len(parts) == 1 and parts[0].islower() and "msh" not in parts[0]:
+        return None  # a hash
     if compile_once(_WHOLE).match(text, start, end):
         return start, end, "token"
     if "+" in text[start:end] or text[start - 1 : start] in ("+", "/") or text[end : end + 1] in ("+", "/"):
@@ -319,7 +322,7 @@ def _find_named(text: str, start: int, end: int, parts: list[str]) -> Span | Non
             return start, end, "token"
     # A tail in URL-safe base64 has its own separators.
     name, tail = parts[0], "".join(parts[1:4])
-    if len(parts) <= 4 and len(tail) >= 36 and compile_once(r"[a-z][a-z0-9]{1,9}$").match(name):
+    if len(parts) <= 4 and len(tail) >= 36 and not tail.islower() and compile_once(r"[a-z][a-z0-9]{1,9}$").match(name):
         words = compile_once(WORDS).fullmatch(text[start + len(name) + 1 : end])
         if is_random(tail, least=36, known=False) and not words and not compile_once(_NO_VENDOR).fullmatch(name):
             return start, end, "token"

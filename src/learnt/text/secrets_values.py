@@ -33,13 +33,13 @@ _EMPTY = frozenset(
     "wrong".split()
 )
 _PLACEHOLDER = (
-    r"\$\{|\$\(|\{\{|\{%|%\(|#\{|\$[A-Za-z_][\w.:]*-?$|\$env:|%\w+%$|%[sdrv]$|<|@\w+@$|!(?:vault|ref|sub|secret|env|join)"
+    r"(?i)\$\{|\$\(|\{\{|\{%|%\(|#\{|\$[A-Za-z_][\w.:]*-?$|\$env:|%\w+%$|%[sdrv]$|<|@\w+@$|!(?:vault|ref|sub|secret|env|join)"
     r"|[a-z]+(?:password|passwd|secret|token)$|(?:op|vault|env|arn|ssm|file|gcp|aws|keyring|keychain|secretsmanager|bws):"
 )
 _PLACEHOLDER_INSIDE = (
-    r"redacted|your[-_ .]|[-_]here$|example|placeholder|(?-i:x{4}|X{4})|\*{3}|\.{3}|…|•|os\.environ|process\.env|getenv"
+    r"(?i)redacted|your[-_ .]|[-_]here$|example|placeholder|(?-i:x{4}|X{4})|\*{3}|\.{3}|…|•|os\.environ|process\.env|getenv"
     r"|env\[|change[-_]?me|replace[-_]?|insert[-_]|dummy|\$\{|\{[a-z_][\w.\[\]]*\}|<[\w -]+>|\{\{"
-    r"|0{8}|12345678|abcdef123"
+    r"|0{8}|12345678|abcdef123|(?-i:a-zA-Z|A-Za-z|a-z0-9|0-9a-|A-Z0-9)"
 )
 # Words, numbers and camel case with separators: names, paths, versions, models.
 WORDS = (
@@ -70,8 +70,8 @@ def is_placeholder(value: str) -> bool:
         not value
         or lower.strip("_-<>[](){}*.$%\"'") in _EMPTY
         or len(set(lower)) <= 2
-        or bool(compile_once("(?i)" + _PLACEHOLDER).match(value))
-        or bool(compile_once("(?i)" + _PLACEHOLDER_INSIDE).search(value))
+        or bool(compile_once(_PLACEHOLDER).match(value))
+        or bool(compile_once(_PLACEHOLDER_INSIDE).search(value))
     )
 
 
@@ -186,12 +186,15 @@ def long_words(text: str) -> str:
 def find_places(text: str, words: tuple[str, ...]) -> list[int]:
     """Return where the words begin, in upper or lower case."""
     index = _index(text)
+    lower, positions = index.lower, index.positions
     places: list[int] = []
     for word in words:
-        if word not in index.positions:
-            index.positions[word] = _find(index.lower, word) if word in index.lower else []
-        places += index.positions[word]
-    return sorted(places) if places else places
+        if word in lower:
+            if word not in positions:
+                positions[word] = _find(lower, word)
+            places += positions[word]
+    places.sort()
+    return places
 
 
 def _find(lower: str, word: str) -> list[int]:

@@ -24,7 +24,7 @@ _BEFORE, _AFTER = 200, 400  # letters around such writing that are read again
 _ESCAPE = (
     r"\\(?:\\{0,9}(?:u00([2-7a-fA-F][0-9A-Fa-f])|x([2-7][0-9A-Fa-f])|(/)))|%(2[BbDdFf]|3[ADad]|40|5[Ff])|&#(\d\d);"
 )
-_LAYOUT = r"\\{1,8}(?:u00(0a|0A|0d|0D|09|20|22|26|27|3c|3C|3e|3E|60)|([nrt]))"
+_LAYOUT = r"\\\\{0,7}(?:u00(0a|0A|0d|0D|09|20|22|26|27|3c|3C|3e|3E|60)|([nrt]))"
 _MARKS = ("\\u00", "\\x", "\\/", "%2", "%3", "%40", "%5", "&#")
 _BLANK = r"(?:[ \t]|\\?\r?\n|\\{1,8}[nrt]){0,40}+"
 # What is between two strings that a program joins.
@@ -35,7 +35,7 @@ _JOINT = (
 # What is between a prefix and the rest of a token in a list.
 _LISTED = r"[\"'`],[ \t]{0,8}\\{0,9}[\"'`](?=[A-Za-z0-9]{12})"
 _CONTINUED = r"\\\n[ \t]*(?=[\w.~+/=-])"
-_LETTER = r"[\w.~+/=-]"
+_LETTERS, _NO_LETTER = r"[\w.~+/=-]*", r"[^\w.~+/=-]"
 _MIN_WORD_LENGTH = 12
 _LONGEST_RUN = 8_000
 
@@ -44,6 +44,8 @@ def lay_out(text: str) -> str:
     """Return a text of the same length in which escaped line breaks, tabs and quotes are plain."""
     if "\\" not in text:
         return text
+    if "\\\\" not in text and "\\u00" not in text:
+        return text.replace("\\n", " \n").replace("\\r", "  ").replace("\\t", " \t")
     return compile_once(_LAYOUT).sub(_plain, text)
 
 
@@ -73,18 +75,16 @@ def _find_joined(text: str, finders: Sequence[Finder]) -> Iterator[Span]:
 def _joints(text: str, expression: str) -> Iterator[Piece]:
     """Yield what is between two strings that together may be a secret."""
     for match in compile_once(expression).finditer(text):
-        before = compile_once(rf"({_LETTER}*)(\\{{0,9}})$").search(text[max(0, match.start() - 80) : match.start()])
-        after = compile_once(rf"{_LETTER}*").match(text, match.end(), match.end() + 80)
-        word = (before[1] if before else "") + (after[0] if after else "")
-        if expression == _LISTED and not (before and before[1].endswith(("-", "_"))):
+        start = match.start()
+        stretch = text[max(0, start - 80) : start]
+        escaped = len(stretch) - len(stretch.rstrip("\\"))
+        before = compile_once(_NO_LETTER).split(stretch[: len(stretch) - escaped])[-1]
+        if not before or (expression == _LISTED and before[-1] not in "-_"):
             continue
-        if (
-            before
-            and before[1]
-            and len(word) >= _MIN_WORD_LENGTH
-            and compile_once(r"\d|[a-z][A-Z].*[a-z][A-Z]").search(word)
-        ):
-            yield match.start() - len(before[2]), match.end(), ""
+        after = compile_once(_LETTERS).match(text, match.end(), match.end() + 80)
+        word = before + (after[0] if after else "")
+        if len(word) >= _MIN_WORD_LENGTH and compile_once(r"\d|[a-z][A-Z].*[a-z][A-Z]").search(word):
+            yield start - escaped, match.end(), ""
 
 
 def _find_replaced(text: str, replaced: Iterable[Piece], finders: Sequence[Finder]) -> Iterator[Span]:
