@@ -16,6 +16,7 @@ from learnt.text.secrets_values import (
     is_placeholder,
     is_said,
     lower_case,
+    words,
 )
 
 TYPE_CHECKING = False
@@ -69,7 +70,7 @@ OPTIONS = (
 # (beginning of a command, number of words before the password): commands with the password as an argument.
 _POSITIONS = (
     ("wpa_passphrase", 1), ("rabbitmqctl add_user", 1), ("rabbitmqctl change_password", 1), ("net user", 1),
-    ("net use", 2), ("mosquitto_passwd -b", 2), ("mosquitto_passwd -c -b", 2), ("mc alias set", 3),
+    ("net use", 2), ("dotnet user-secrets set", 1), ("mosquitto_passwd -b", 2), ("mosquitto_passwd -c -b", 2), ("mc alias set", 3),
     ("mc config host add", 3), ("cargo login", 0), ("vault login", 0), ("nuget setapikey", 0), ("rclone obscure", 0),
     ("convertto-securestring", 0), ("convertto-securestring -string", 0), ("snmp-server community", 0),
     ("requirepass", 0), ("masterauth", 0), ("identified by", 0), ("smbpasswd -a -s", 1),
@@ -101,6 +102,7 @@ _FED = (
     r"chpasswd|passwd\b|sudo\b[^|\n]{0,40}-\w*S|password-stdin|with-token|kinit|cryptsetup|passphrase-fd|vncpasswd"
     "|base64"
 )
+_FEEDERS = frozenset(("echo", "printf", "chpasswd"))
 _PRINTED = (
     rf"(?:echo|printf)(?:[ \t]+-[neE]+)?(?:[ \t]+\\{{0,9}}[\"']?%s(?:\\+n)?\\{{0,9}}[\"']?)?[ \t]+{_WORD}\\{{0,9}}"
     rf"[\"']?[^\S\n]*\|[^\n|]{{0,60}}?(?:{_FED})"
@@ -123,16 +125,23 @@ def _forms() -> dict[tuple[str, str], list[tuple[list[str], str]]]:
 
 
 _FORMS = _forms()
+_WITH_OPTION = {option: frozenset(name for name, other in _FORMS if other == option) for _, option in _FORMS}
+_FIRST_WORDS = frozenset(sign + anchor.split()[0] for anchor, _ in _POSITIONS for sign in ("", "--"))
 
 
 def find_in_commands(text: str) -> Iterator[Span]:
     """Find passwords in command lines."""
-    yield from _find_options(text)
-    yield from _find_positions(text)
-    yield from _find_htpasswd(text)
-    yield from _find_piped(text)
+    known = words(text)
+    if "-" in text:
+        yield from _find_options(text)
+    if not _FIRST_WORDS.isdisjoint(known):
+        yield from _find_positions(text)
+    if "htpasswd" in known:
+        yield from _find_htpasswd(text)
+    if "<<<" in text or not _FEEDERS.isdisjoint(known):
+        yield from _find_piped(text)
     yield from _find_database_logins(text)
-    for place in find_places(text, (" /p", " /rp")):
+    for place in find_places(text, (" /p", " /rp")) if " /" in text else ():
         match = compile_once(r"(?i) /r?p(?:ass(?:word)?)?[: ]([^\s\"'\\]{4,100})").match(text, place)
         if match and is_said(match[1]):
             yield *match.span(1), "password"
@@ -142,6 +151,8 @@ def _find_options(text: str) -> Iterator[Span]:
     """Find the values of short password options after a program that has them."""
     expression = r"-(?<=[ \t\"']-)(?!passw)(-user|-proxy-user|hp|pw|passwd|[pPwWuUaAXNksKb])(?=[^\s-]|\\{0,9}[\"'\s])"
     for match in compile_once(expression).finditer(text):
+        if match[1] not in "pP" and _WITH_OPTION[match[1]].isdisjoint(words(text)):
+            continue
         line = text[max(0, match.start() - 300) : match.start()]
         line = compile_once(r"\n|\\n|\||;|&&|\$\(").split(line)[-1]
         form = _form(line, match[1])
@@ -184,8 +195,8 @@ def _find_positions(text: str) -> Iterator[Span]:
     for anchor, skipped in _POSITIONS:
         place = lower.find(anchor)
         while place >= 0:
-            words = rf"[\w./:-]{{0,60}}(?:{_ANY_WORD}){{{skipped}}}"
-            match = compile_once(rf"{words}(?:{_NEXT}|[ \t]?(?=[\"'])){_WORD}").match(text, place + len(anchor))
+            skip = rf"[\w./:-]{{0,60}}(?:{_ANY_WORD}){{{skipped}}}"
+            match = compile_once(rf"{skip}(?:{_NEXT}|[ \t]?(?=[\"'])){_WORD}").match(text, place + len(anchor))
             group = (match.lastindex or 0) if match else 0
             value = match[group].rstrip(",;.") if match else ""
             if match and is_chosen(value) and (skipped or has_more_than_letters(value)):
@@ -198,8 +209,8 @@ def _find_htpasswd(text: str) -> Iterator[Span]:
     for place in find_places(text, ("htpasswd",)):
         command = compile_once(r"htpasswd((?:[ \t]+-[a-zA-Z0-9]+(?:[ \t]+\d+)?){1,5})").match(text, place)
         if command and "b" in command[1]:
-            words = rf"(?:[ \t]+[^\s|;&]{{1,200}}){{{1 if 'n' in command[1] else 2}}}[ \t]+{_WORD}"
-            match = compile_once(words).match(text, command.end())
+            last = rf"(?:[ \t]+[^\s|;&]{{1,200}}){{{1 if 'n' in command[1] else 2}}}[ \t]+{_WORD}"
+            match = compile_once(last).match(text, command.end())
             if match and is_chosen(match[match.lastindex or 0]):
                 yield *match.span(match.lastindex or 0), "password"
 
@@ -247,13 +258,15 @@ def _find_database_logins(text: str) -> Iterator[Span]:
 
 def find_in_files(text: str) -> Iterator[Span]:
     """Find passwords in `.netrc`, `.pgpass`, Kubernetes secrets and other files with a fixed format."""
+    lower = lower_case(text)
     for letters, expression in _FILES:
-        for place in find_places(text, (letters,)):
+        for place in find_places(text, (letters,)) if letters in lower else ():
             match = compile_once(expression).match(text, place)
             if match and is_chosen(match[1]) and has_more_than_letters(match[1].rstrip(",;)")):
                 yield *match.span(1), "password"
     yield from _find_pgpass(text)
-    yield from _find_kubernetes(text)
+    if "kind" in lower and "secret" in lower:
+        yield from _find_kubernetes(text)
 
 
 def _find_pgpass(text: str) -> Iterator[Span]:

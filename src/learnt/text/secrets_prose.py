@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from learnt.text.secrets_values import KEYS, compile_once, find_places, is_chosen, is_said, is_strong
+from learnt.text.secrets_values import KEYS, compile_once, find_places, is_chosen, is_said, is_strong, long_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,6 +42,11 @@ _PAIR = (
     r"[ \t]+[\"'`]?[\w.@-]{1,60}[\"'`]?(?:[ \t]*[/|][ \t]*|:)[\"'`]?([^\s\"'`\\|]{4,100})"
 )
 _QUOTES = "\"'`*\u00ab\u00bb\u201e\u201c\u201d\u2018\u2019\\()"
+# A part of any value, unless it has many letters: a digit next to a letter or a sign, or words with hyphens.
+_VALUE = (
+    r"[\d-](?:(?<=-)[a-z]+-|(?<=[A-Za-z!#$%&*+./=?@^~_-]\d)|(?<=\d)[!#$%&*+./=?@^~_-]*[A-Za-z])"
+)
+_MANY_LETTERS = r"(?<![\w+/=~-])(?=[a-z_+/=~-]*[A-Z])(?=[A-Z_+/=~-]*[a-z])[A-Za-z_+/=~-]{24}"
 _MOST_WORDS, _MOST_LETTERS = 12, 240
 _SIGNS = ("|", "\u2502", "\t", ";", ",")
 _MOST_ROWS = 200
@@ -52,14 +57,27 @@ def find_in_prose(text: str) -> Iterator[Span]:
     """Find passwords in sentences such as `the password for X is …`, also on the next line."""
     if text.isalpha():
         return
-    done = 0
+    done = value_at = 0
+    letters = compile_once(_MANY_LETTERS).search(long_words(text))
     for place in find_places(text, _NOUNS):
-        if place < done:
+        value_at = value_at if value_at > place or letters else _next_value(text, place)
+        if place < done or (value_at > place + 2 * _MOST_LETTERS and not _may_come_before(text, place)):
             continue
         for value, start in _find_values(text, place):
             done = start + len(value)
             yield start, done, "password"
             break
+
+
+def _next_value(text: str, place: int) -> int:
+    """Return where the next word begins that is no plain word and may be a value."""
+    match = compile_once(_VALUE).search(text, place)
+    return match.start() if match else len(text) + 2 * _MOST_LETTERS
+
+
+def _may_come_before(text: str, place: int) -> bool:
+    before = text[max(0, place - 140) : place]
+    return any(word in before for word in _AS)
 
 
 def _find_values(text: str, place: int) -> Iterator[tuple[str, int]]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from learnt.text.secrets_values import WORDS, compile_once, is_drawn, is_placeholder, is_random, is_strong, long_words
+from learnt.text.secrets_values import WORDS, compile_once, is_drawn, is_placeholder, is_random, is_strong, long_words, runs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -166,7 +166,6 @@ _COMMON = frozenset(
 _MARKS = frozenset("sk rk pat key apikey token secret sec oat uat sat pw skey privkey".split())
 _WEAK_MARKS = frozenset("live test prod api access refresh auth admin svc app bot sbx sandbox priv usr user".split())
 _NO_VENDOR = r"(?:sha|md|crc|blake)\d*|data|img|image|font|chunk|bundle|hash|integrity|h1|v\d+|cp\d+|commit|rev|go"
-_BLANKS = {code: 32 for code in range(128) if not (chr(code).isalnum() or chr(code) in "_.+-")}
 _TAIL = r"[\w-]+(?:(?:\.\w{2})?\.[\w-]{6,})*={0,2}"
 _TAIL_BASE64 = r"[\w+/=-]+(?:\.[\w+/=-]{6,})*"
 _BASE64 = ("ops_", "fm", "glc_", "sntrys_", "whsec_", "sec-c-", "pdus+", "pdeu+", "bedrock")
@@ -179,10 +178,12 @@ _NEAR = 2_000
 _table: dict[str, list[tuple[str, str]]] = {}
 _glued: dict[str, list[tuple[str, str]]] = {}
 _starts: set[str] = set()
+_prefixes: tuple[str, ...] = ()
 
 
 def published() -> dict[str, list[tuple[str, str]]]:
     """Return the published prefixes and their kinds by the first word of the prefix."""
+    global _prefixes
     if not _table:
         kind = ""
         for word in _PREFIXES.split():
@@ -191,6 +192,7 @@ def published() -> dict[str, list[tuple[str, str]]]:
                 continue
             _starts.add(word[:3])
             _table.setdefault(compile_once("[-_.+]").split(word)[0], []).append((word, kind))
+        _prefixes = tuple(prefix for rows in _table.values() for prefix, _ in rows)
         for kind, beginnings, tail in _GLUED:
             for beginning in beginnings.split():
                 # The whole word is removed, so that no new match begins at its end.
@@ -234,9 +236,11 @@ def _find_runs(text: str) -> Iterator[Span]:
     """Find tokens in the runs of letters, digits and separators."""
     table = published()
     done = at = 0
-    # A shorter one may continue on the next line.
-    runs = [run for run in text.translate(_BLANKS).split() if len(run) >= _LEAST_RANDOM or run[:3] in _starts]
-    for run in runs:
+    no_token = compile_once(r"[a-z_.+-]+").fullmatch
+    for run in [run for run in runs(text) if len(run) >= _LEAST_RANDOM or run[:3] in _starts]:
+        # A shorter one, or one without digits, may continue on the next line.
+        if (len(run) < _LEAST_RANDOM or no_token(run)) and not run.startswith(_prefixes):
+            continue
         near = text.find(run, at, at + _NEAR)  # a search in a long text has a cost of its own
         at = near if near >= 0 else text.find(run, at)
         found = _find_in_run(text, at, at + len(run), table) if at >= done else None

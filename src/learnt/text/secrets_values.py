@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     """Where a secret begins and ends, and its kind."""
 
 _patterns: dict[str, re.Pattern[str]] = {}
+_BLANKS = {code: 32 for code in range(128) if not (chr(code).isalnum() or chr(code) in "_.+-")}
+_NOWHERE: list[int] = []
 MIN_SHAPE_LENGTH = 16
 # A key is a secret if one of these words comes before it: there are primary keys, too.
 KEYS = tuple(
@@ -164,7 +166,9 @@ class _Index:
         if len(self.lower) != len(text):
             self.lower = "".join(letter.lower() if letter.isascii() else letter for letter in text)
         self.long: str | None = None
-        self.positions: dict[str, list[int]] = {}
+        self.runs: list[str] | None = None
+        self.words: set[str] | None = None
+        self.places: dict[str | tuple[str, ...], list[int]] = {}
 
 
 _index = lru_cache(maxsize=2)(_Index)  # two, because finders also read stretches of a text
@@ -183,17 +187,39 @@ def long_words(text: str) -> str:
     return index.long
 
 
+def runs(text: str) -> list[str]:
+    """Return the runs of letters, digits and the separators of tokens."""
+    index = _index(text)
+    if index.runs is None:
+        index.runs = text.translate(_BLANKS).split()
+    return index.runs
+
+
+def words(text: str) -> set[str]:
+    """Return the different runs in lower case."""
+    index = _index(text)
+    if index.words is None:
+        index.words = set(map(str.lower, set(runs(text))))
+    return index.words
+
+
 def find_places(text: str, words: tuple[str, ...]) -> list[int]:
     """Return where the words begin, in upper or lower case."""
     index = _index(text)
-    lower, positions = index.lower, index.positions
-    places: list[int] = []
-    for word in words:
-        if word in lower:
-            if word not in positions:
-                positions[word] = _find(lower, word)
-            places += positions[word]
-    places.sort()
+    known = index.places
+    places = known.get(words)
+    if places is None:
+        lower = index.lower
+        places = known[words] = []
+        for word in words:
+            if word in known:
+                places += known[word]
+            elif word in lower:
+                known[word] = _find(lower, word)
+                places += known[word]
+            else:
+                known[word] = _NOWHERE
+        places.sort()
     return places
 
 

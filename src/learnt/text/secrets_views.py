@@ -34,6 +34,7 @@ _JOINT = (
 )
 # What is between a prefix and the rest of a token in a list.
 _LISTED = r"[\"'`],[ \t]{0,8}\\{0,9}[\"'`](?=[A-Za-z0-9]{12})"
+_LISTED_ENDS = ('_",', "_',", '_\\",', '-",', "-',", '-\\",')
 _CONTINUED = r"\\\n[ \t]*(?=[\w.~+/=-])"
 _LETTERS, _NO_LETTER = r"[\w.~+/=-]*", r"[^\w.~+/=-]"
 _MIN_WORD_LENGTH = 12
@@ -57,7 +58,7 @@ def _plain(match: re.Match[str]) -> str:
 
 def find_in_views(text: str, finders: Sequence[Finder], joiners: Sequence[Finder]) -> Iterator[Span]:
     """Yield what the finders find after unescaping the text and joining its strings."""
-    if any(mark in text for mark in _MARKS):
+    if ("\\" in text or "%" in text or "&#" in text) and any(mark in text for mark in _MARKS):
         pieces = ((*match.span(), _letter(match)) for match in compile_once(_ESCAPE).finditer(text))
         yield from _find_replaced(text, pieces, (lambda view: _find_joined(view, joiners), *finders))
     yield from _find_joined(text, joiners)
@@ -66,8 +67,8 @@ def find_in_views(text: str, finders: Sequence[Finder], joiners: Sequence[Finder
 def _find_joined(text: str, finders: Sequence[Finder]) -> Iterator[Span]:
     if '"' in text or "'" in text or "`" in text:
         yield from _find_replaced(text, _joints(text, _JOINT), finders)
-    if any(f"{end}{quote}," in text for end in ("_", "-") for quote in ('"', "'", '\\"')):
-        yield from _find_replaced(text, _joints(text, _LISTED), finders)
+        if any(end in text for end in _LISTED_ENDS):
+            yield from _find_replaced(text, _joints(text, _LISTED), finders)
     if "\\\n" in text:
         yield from _find_replaced(text, _joints(text, _CONTINUED), finders)
 
