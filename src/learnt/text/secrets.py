@@ -33,6 +33,7 @@ from learnt.text.secrets_values import (
     is_random,
     is_said,
     is_strong,
+    lower_case,
 )
 from learnt.text.secrets_views import find_in_base64, find_in_views, lay_out
 
@@ -40,7 +41,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from learnt.text.secrets_values import Span
 
-__all__ = ["FINDERS", "lay_out"]
+__all__ = ["FINDERS", "lay_out", "lower_case"]
 
 # A value is judged by its beginning, but removed as a whole.
 _JUDGED_LENGTH = 300
@@ -88,7 +89,7 @@ _SCHEMES = "bearer|basic|token|bot|api-?key|key|jwt|oauth|pat|negotiate|splunk|g
 
 def _logins(text: str) -> Iterator[Span]:
     """Find the password in scheme://user:password@host, and a token in place of both."""
-    if "://" not in text or "@" not in text:
+    if "@" not in text:
         return
     expression = (
         r"://(?:[^\s:/@\"'`<>]{0,200}:(?!\d{1,5}[/?#])([^\s\"'`<>/]{1,300})|([\w-]{20,300}))@(?=[A-Za-z0-9\[%$_.(-])"
@@ -144,7 +145,7 @@ def _assignments(text: str) -> Iterator[Span]:
     # A single word such as `session` assigns nothing.
     for position in () if text.isalpha() else find_places(text, _LETTERS_OF_NAMES):
         name = compile_once(_NAME).match(text, position) if position >= done else None
-        if not name or not _names_a_secret(text, name):
+        if not name or _says_nothing(text, name) or not _names_a_secret(text, name):
             continue
         assigned = _Assignment(text, name)
         if _is_real(assigned):
@@ -152,6 +153,16 @@ def _assignments(text: str) -> Iterator[Span]:
             yield assigned.start, done, _kind(assigned.key)
         elif assigned.sep and not assigned.quoted:
             done = assigned.start + len(assigned.value)
+
+
+def _says_nothing(text: str, name: re.Match[str]) -> bool:
+    """Return whether only a blank and a short word follow a name that is no option of a command."""
+    return (
+        name["sep"].isspace()
+        and not name["key"].isupper()
+        and "-" not in text[max(0, name.start() - 40) : name.start()]
+        and not compile_once(r"[bru]{0,2}\\{0,9}[\"'`]|\S{20}").match(text, name.end())
+    )
 
 
 def _names_a_secret(text: str, name: re.Match[str]) -> bool:
@@ -315,29 +326,34 @@ def _kind(key: str) -> str:
     return "token" if key in ("token", "bearer", "auth") else "secret"
 
 
-_PLAIN_FINDERS: tuple[Callable[[str], Iterator[Span]], ...] = (
-    find_private_keys,
-    find_key_files,
-    _logins,
-    find_aws_pairs,
-    find_tokens,
-    _headers,
-    _cookies,
-    find_in_commands,
-    find_in_files,
-    find_in_prose,
-    find_in_tables,
-    _assignments,
+_PLAIN_FINDERS: tuple[tuple[tuple[str, ...], Callable[[str], Iterator[Span]]], ...] = (
+    (("private key", "openvpn"), find_private_keys),
+    (("private-", '"kty'), find_key_files),
+    (("://",), _logins),
+    (("akia", "asia"), find_aws_pairs),
+    ((), find_tokens),
+    (("authorization", "bearer", "basic"), _headers),
+    (("cookie",), _cookies),
+    ((), find_in_commands),
+    ((), find_in_files),
+    ((), find_in_prose),
+    (("\n", "|", "\u2502"), find_in_tables),
+    ((), _assignments),
 )
 
 
 def _in_views(text: str) -> Iterator[Span]:
-    return find_in_views(text, _PLAIN_FINDERS, (find_tokens, _logins, _assignments))
+    finders = tuple(find for _, find in _PLAIN_FINDERS)
+    return find_in_views(text, finders, (find_tokens, _logins, _assignments))
 
 
 def _in_base64(text: str) -> Iterator[Span]:
-    return find_in_base64(text, _PLAIN_FINDERS)
+    return find_in_base64(text, tuple(find for _, find in _PLAIN_FINDERS))
 
 
-FINDERS = (_in_views, *_PLAIN_FINDERS, _in_base64)
-"""Each yields the secrets of one kind. They run in this order, because a finder must not see earlier secrets."""
+FINDERS = (((), _in_views), *_PLAIN_FINDERS, ((), _in_base64))
+"""Letters of which a text must contain one, in lower case, and what yields the secrets of one kind in it.
+
+They run in this order, because a finder must not see earlier secrets.
+"""
+

@@ -58,10 +58,11 @@ def find_in_prose(text: str) -> Iterator[Span]:
     if text.isalpha():
         return
     done = value_at = 0
+    before = any(word in text for word in _AS)
     letters = compile_once(_MANY_LETTERS).search(long_words(text))
     for place in find_places(text, _NOUNS):
         value_at = value_at if value_at > place or letters else _next_value(text, place)
-        if place < done or (value_at > place + 2 * _MOST_LETTERS and not _may_come_before(text, place)):
+        if place < done or (value_at > place + 2 * _MOST_LETTERS and not before):
             continue
         for value, start in _find_values(text, place):
             done = start + len(value)
@@ -73,11 +74,6 @@ def _next_value(text: str, place: int) -> int:
     """Return where the next word begins that is no plain word and may be a value."""
     match = compile_once(_VALUE).search(text, place)
     return match.start() if match else len(text) + 2 * _MOST_LETTERS
-
-
-def _may_come_before(text: str, place: int) -> bool:
-    before = text[max(0, place - 140) : place]
-    return any(word in before for word in _AS)
 
 
 def _find_values(text: str, place: int) -> Iterator[tuple[str, int]]:
@@ -205,8 +201,6 @@ def _is_value(value: str, human: str | None, *, quoted: bool = False) -> bool:
 
 def find_in_tables(text: str) -> Iterator[Span]:
     """Find the table cells below or next to a noun for a password."""
-    if "\n" not in text and "|" not in text and "\u2502" not in text:
-        return
     done = 0
     for place in find_places(text, _NOUNS):
         if place < done or not compile_once(r"[\w \u00f1]{1,24}[*_`\"' ]{0,4}(?:$|[|,;\t\u2502\r\n\\])").match(

@@ -178,12 +178,10 @@ _NEAR = 2_000
 _table: dict[str, list[tuple[str, str]]] = {}
 _glued: dict[str, list[tuple[str, str]]] = {}
 _starts: set[str] = set()
-_prefixes: tuple[str, ...] = ()
 
 
 def published() -> dict[str, list[tuple[str, str]]]:
     """Return the published prefixes and their kinds by the first word of the prefix."""
-    global _prefixes
     if not _table:
         kind = ""
         for word in _PREFIXES.split():
@@ -192,7 +190,6 @@ def published() -> dict[str, list[tuple[str, str]]]:
                 continue
             _starts.add(word[:3])
             _table.setdefault(compile_once("[-_.+]").split(word)[0], []).append((word, kind))
-        _prefixes = tuple(prefix for rows in _table.values() for prefix, _ in rows)
         for kind, beginnings, tail in _GLUED:
             for beginning in beginnings.split():
                 # The whole word is removed, so that no new match begins at its end.
@@ -236,10 +233,10 @@ def _find_runs(text: str) -> Iterator[Span]:
     """Find tokens in the runs of letters, digits and separators."""
     table = published()
     done = at = 0
-    no_token = compile_once(r"[a-z_.+-]+").fullmatch
+    no_token, first = compile_once(r"[a-z_.+-]+").fullmatch, compile_once("[-_.+]").split
     for run in [run for run in runs(text) if len(run) >= _LEAST_RANDOM or run[:3] in _starts]:
         # A shorter one, or one without digits, may continue on the next line.
-        if (len(run) < _LEAST_RANDOM or no_token(run)) and not run.startswith(_prefixes):
+        if (len(run) < _LEAST_RANDOM or no_token(run)) and first(run, 1)[0] not in table:
             continue
         near = text.find(run, at, at + _NEAR)  # a search in a long text has a cost of its own
         at = near if near >= 0 else text.find(run, at)
@@ -335,8 +332,6 @@ def _find_named(text: str, start: int, end: int, parts: list[str]) -> Span | Non
 
 def find_private_keys(text: str) -> Iterator[Span]:
     """Find private key blocks; one that is cut off ends with its last line of base64."""
-    if "PRIVATE KEY" not in text and "OpenVPN" not in text:
-        return
     label = r"[A-Za-z0-9 -]{0,40}(?:PRIVATE KEY(?: BLOCK)?|OpenVPN [\w -]{0,20}key(?: V\d)?)[ -]-{3,4}"
     begins = list(compile_once(rf"-{{4,5}} ?BEGIN {label}").finditer(text))
     for number, begin in enumerate(begins):
