@@ -16,7 +16,6 @@ from learnt.text.secrets_values import (
     is_placeholder,
     is_said,
     lower_case,
-    words,
 )
 
 TYPE_CHECKING = False
@@ -102,7 +101,6 @@ _FED = (
     r"chpasswd|passwd\b|sudo\b[^|\n]{0,40}-\w*S|password-stdin|with-token|kinit|cryptsetup|passphrase-fd|vncpasswd"
     "|base64"
 )
-_FEEDERS = frozenset(("echo", "printf", "chpasswd"))
 _PRINTED = (
     rf"(?:echo|printf)(?:[ \t]+-[neE]+)?(?:[ \t]+\\{{0,9}}[\"']?%s(?:\\+n)?\\{{0,9}}[\"']?)?[ \t]+{_WORD}\\{{0,9}}"
     rf"[\"']?[^\S\n]*\|[^\n|]{{0,60}}?(?:{_FED})"
@@ -125,22 +123,20 @@ def _forms() -> dict[tuple[str, str], list[tuple[list[str], str]]]:
 
 
 _FORMS = _forms()
-_WITH_OPTION = {option: frozenset(name for name, other in _FORMS if other == option) for _, option in _FORMS}
-_FIRST_WORDS = frozenset(sign + anchor.split()[0] for anchor, _ in _POSITIONS for sign in ("", "--"))
+_WITH_OPTION = {option: [name for name, other in _FORMS if other == option] for _, option in _FORMS}
 
 
 def find_in_commands(text: str) -> Iterator[Span]:
     """Find passwords in command lines."""
-    known = words(text)
     if "-" in text:
         yield from _find_options(text)
-    if not _FIRST_WORDS.isdisjoint(known):
-        yield from _find_positions(text)
-    if "htpasswd" in known:
+    yield from _find_positions(text)
+    if "passwd" in text:
         yield from _find_htpasswd(text)
-    if "<<<" in text or not _FEEDERS.isdisjoint(known):
+    if "<<<" in text or "|" in text:
         yield from _find_piped(text)
-    yield from _find_database_logins(text)
+    if "@" in text:
+        yield from _find_database_logins(text)
     for place in find_places(text, (" /p", " /rp")) if " /" in text else ():
         match = compile_once(r"(?i) /r?p(?:ass(?:word)?)?[: ]([^\s\"'\\]{4,100})").match(text, place)
         if match and is_said(match[1]):
@@ -151,9 +147,9 @@ def _find_options(text: str) -> Iterator[Span]:
     """Find the values of short password options after a program that has them."""
     expression = r"-(?<=[ \t\"']-)(?!passw)(-user|-proxy-user|hp|pw|passwd|[pPwWuUaAXNksKb])(?=[^\s-]|\\{0,9}[\"'\s])"
     for match in compile_once(expression).finditer(text):
-        if match[1] not in "pP" and _WITH_OPTION[match[1]].isdisjoint(words(text)):
-            continue
         line = text[max(0, match.start() - 300) : match.start()]
+        if match[1] not in "pP" and not any(program in line for program in _WITH_OPTION[match[1]]):
+            continue
         line = compile_once(r"\n|\\n|\||;|&&|\$\(").split(line)[-1]
         form = _form(line, match[1])
         value = _value_of_option(text, match.end(), form) if form else _value_after_user(text, match, line)

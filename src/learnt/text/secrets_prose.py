@@ -57,14 +57,18 @@ def find_in_prose(text: str) -> Iterator[Span]:
     """Find passwords in sentences such as `the password for X is …`, also on the next line."""
     if text.isalpha():
         return
+    places = find_places(text, _NOUNS)
+    letters = bool(places) and bool(compile_once(_MANY_LETTERS).search(long_words(text)))
+    if not places or not (letters or compile_once(_VALUE).search(text)):
+        return
     done = value_at = 0
-    before = any(word in text for word in _AS)
-    letters = compile_once(_MANY_LETTERS).search(long_words(text))
-    for place in find_places(text, _NOUNS):
+    named = any(word in text for word in _AS)
+    for place in places:
         value_at = value_at if value_at > place or letters else _next_value(text, place)
-        if place < done or (value_at > place + 2 * _MOST_LETTERS and not before):
+        ahead = value_at <= place + 2 * _MOST_LETTERS
+        if place < done or not (ahead or named):
             continue
-        for value, start in _find_values(text, place):
+        for value, start in _find_values(text, place, ahead=ahead):
             done = start + len(value)
             yield start, done, "password"
             break
@@ -76,18 +80,18 @@ def _next_value(text: str, place: int) -> int:
     return match.start() if match else len(text) + 2 * _MOST_LETTERS
 
 
-def _find_values(text: str, place: int) -> Iterator[tuple[str, int]]:
+def _find_values(text: str, place: int, *, ahead: bool) -> Iterator[tuple[str, int]]:
     """Yield the value that a sentence gives for a noun, and where it begins."""
     noun = compile_once(_NOUN).match(text, place)
     if noun:
         # There are primary keys, too: what a key of no known kind is said to be must be long.
         least = 24 if noun[0][:3].lower() == "key" and not _is_secret_key(text, place) else 0
-        yield from (found for found in _find_after(text, noun) if len(found[0]) >= least)
+        yield from (found for found in _find_after(text, noun) if len(found[0]) >= least) if ahead else ()
         before = text[max(0, place - 140) : place].rpartition("\n")[2]
         value = _value_before(before)
         if value and _is_value(value, noun[1]):
             yield _trim(value), place - len(before) + before.rindex(value)
-    pair = compile_once(_PAIR).match(text, place)
+    pair = compile_once(_PAIR).match(text, place) if ahead else None
     if pair and _is_value(pair[1], "password"):
         yield _trim(pair[1]), pair.start(1)
 

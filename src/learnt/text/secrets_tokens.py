@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from learnt.text.secrets_values import WORDS, compile_once, is_drawn, is_placeholder, is_random, is_strong, long_words, runs
+from learnt.text.secrets_values import WORDS, compile_once, is_drawn, is_placeholder, is_random, is_strong, long_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -166,6 +166,7 @@ _COMMON = frozenset(
 _MARKS = frozenset("sk rk pat key apikey token secret sec oat uat sat pw skey privkey".split())
 _WEAK_MARKS = frozenset("live test prod api access refresh auth admin svc app bot sbx sandbox priv usr user".split())
 _NO_VENDOR = r"(?:sha|md|crc|blake)\d*|data|img|image|font|chunk|bundle|hash|integrity|h1|v\d+|cp\d+|commit|rev|go"
+_BLANKS = {code: 32 for code in range(128) if not (chr(code).isalnum() or chr(code) in "_.+-")}
 _TAIL = r"[\w-]+(?:(?:\.\w{2})?\.[\w-]{6,})*={0,2}"
 _TAIL_BASE64 = r"[\w+/=-]+(?:\.[\w+/=-]{6,})*"
 _BASE64 = ("ops_", "fm", "glc_", "sntrys_", "whsec_", "sec-c-", "pdus+", "pdeu+", "bedrock")
@@ -209,6 +210,8 @@ def find_tokens(text: str) -> Iterator[Span]:
         if letters in long:
             yield from _find_shape(text, kind, expression)
     yield from _find_runs(text)
+    if "\n" in text:
+        yield from _find_at_ends(text)
 
 
 def _find_shape(text: str, kind: str, expression: str) -> Iterator[Span]:
@@ -234,9 +237,9 @@ def _find_runs(text: str) -> Iterator[Span]:
     table = published()
     done = at = 0
     no_token, first = compile_once(r"[a-z_.+-]+").fullmatch, compile_once("[-_.+]").split
-    for run in [run for run in runs(text) if len(run) >= _LEAST_RANDOM or run[:3] in _starts]:
-        # A shorter one, or one without digits, may continue on the next line.
-        if (len(run) < _LEAST_RANDOM or no_token(run)) and first(run, 1)[0] not in table:
+    for run in long_words(text).translate(_BLANKS).split():
+        short = len(run) < _LEAST_RANDOM
+        if (short and run[:3] not in _starts) or ((short or no_token(run)) and first(run, 1)[0] not in table):
             continue
         near = text.find(run, at, at + _NEAR)  # a search in a long text has a cost of its own
         at = near if near >= 0 else text.find(run, at)
@@ -245,6 +248,17 @@ def _find_runs(text: str) -> Iterator[Span]:
             done = found[1]
             yield found
         at += len(run)
+
+
+def _find_at_ends(text: str) -> Iterator[Span]:
+    """Find tokens of which only the beginning is on a line."""
+    table = published()
+    for match in compile_once(r"[-_.+][A-Za-z0-9]{0,12}(?=[ \\]{0,9}\r?\n)").finditer(text):
+        run = compile_once(r"[^\w.+-]").split(text[max(0, match.end() - _LEAST_RANDOM) : match.end()])[-1]
+        if run[:3] in _starts and len(run) < _LEAST_RANDOM:
+            found = _find_in_run(text, match.end() - len(run), match.end(), table)
+            if found:
+                yield found
 
 
 def _find_in_run(text: str, start: int, end: int, table: dict[str, list[tuple[str, str]]]) -> Span | None:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     """Where a secret begins and ends, and its kind."""
 
 _patterns: dict[str, re.Pattern[str]] = {}
-_BLANKS = {code: 32 for code in range(128) if not (chr(code).isalnum() or chr(code) in "_.+-")}
 _NOWHERE: list[int] = []
 MIN_SHAPE_LENGTH = 16
 # A key is a secret if one of these words comes before it: there are primary keys, too.
@@ -166,8 +165,6 @@ class _Index:
         if len(self.lower) != len(text):
             self.lower = "".join(letter.lower() if letter.isascii() else letter for letter in text)
         self.long: str | None = None
-        self.runs: list[str] | None = None
-        self.words: set[str] | None = None
         self.places: dict[str | tuple[str, ...], list[int]] = {}
 
 
@@ -185,22 +182,6 @@ def long_words(text: str) -> str:
     if index.long is None:
         index.long = " ".join([word for word in text.split() if len(word) >= MIN_SHAPE_LENGTH])
     return index.long
-
-
-def runs(text: str) -> list[str]:
-    """Return the runs of letters, digits and the separators of tokens."""
-    index = _index(text)
-    if index.runs is None:
-        index.runs = text.translate(_BLANKS).split()
-    return index.runs
-
-
-def words(text: str) -> set[str]:
-    """Return the different runs in lower case."""
-    index = _index(text)
-    if index.words is None:
-        index.words = set(map(str.lower, set(runs(text))))
-    return index.words
 
 
 def find_places(text: str, words: tuple[str, ...]) -> list[int]:
