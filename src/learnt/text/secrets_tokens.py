@@ -253,10 +253,13 @@ def _find_runs(text: str) -> Iterator[Span]:
 def _find_at_ends(text: str) -> Iterator[Span]:
     """Find tokens of which only the beginning is on a line."""
     table = published()
-    for match in compile_once(r"[-_.+][A-Za-z0-9]{0,12}(?=[ \\]{0,9}\r?\n)").finditer(text):
-        run = compile_once(r"[^\w.+-]").split(text[max(0, match.end() - _LEAST_RANDOM) : match.end()])[-1]
+    # A line that may continue a token holds nothing else.
+    for match in compile_once(r"\n[ \t>|#*]{0,16}[\w+/=.-]{3,}[ \t]*(?=$|[\\\r\n\"'`])").finditer(text):
+        line = text[max(0, match.start() - 26) : match.start()].rstrip(" \\\r")
+        run = compile_once(r"[^\w.+-]").split(line)[-1]
         if run[:3] in _starts and len(run) < _LEAST_RANDOM:
-            found = _find_in_run(text, match.end() - len(run), match.end(), table)
+            end = text.rindex(run, 0, match.start()) + len(run)
+            found = _find_in_run(text, end - len(run), end, table)
             if found:
                 yield found
 
@@ -265,7 +268,10 @@ def _find_in_run(text: str, start: int, end: int, table: dict[str, list[tuple[st
     if text[start - 1 : start] in ("\\", "%", "["):
         escape = compile_once(_ESCAPE).match(text, start - 1)
         start = escape.end() if escape else start
-    parts = compile_once("[-_.+]").split(text[start:end])
+    run = text[start:end]
+    if run.isalnum() and run.islower() and run[:2] not in _glued and "msh" not in run:
+        return None  # a hash
+    parts = compile_once("[-_.+]").split(run)
     found = _find_prefix(text, start, parts, table)
     if not found and max(map(len, parts)) >= _LEAST_RANDOM:
         return _find_named(text, start, end, parts)
@@ -320,8 +326,6 @@ def _is_tail(prefix: str, tail: str) -> bool:
 
 def _find_named(text: str, start: int, end: int, parts: list[str]) -> Span | None:
     """Return the random rest of a run after a word such as `sk` or `key`, or after any short name if it is long."""
-    if len(parts) == 1 and parts[0].islower() and "msh" not in parts[0]:
-        return None  # a hash
     if compile_once(_WHOLE).match(text, start, end):
         return start, end, "token"
     if "+" in text[start:end] or text[start - 1 : start] in ("+", "/") or text[end : end + 1] in ("+", "/"):

@@ -149,12 +149,13 @@ def is_random(value: str, *, least: int, known: bool) -> bool:
     if len(run) < least or (not known and compile_once(r"[0-9a-f]+$|[0-9A-F]+$|[A-Za-z]+$").match(run)):
         return False
     digits = len(compile_once(r"\d").findall(run))
-    if not 2 <= digits < len(run) or is_placeholder(value):
+    if not 2 <= digits < len(run):
         return False
-    if known and len(run) >= 32 and digits >= 4:
-        return True
-    changes = len(compile_once(r"[a-z](?=[A-Z0-9])|[A-Z](?=[0-9])|[0-9](?=[A-Za-z])").findall(run))
-    return changes * 4 >= len(run) and (len(run) >= 26 or not (run.islower() or run.isupper()))
+    if not (known and len(run) >= 32 and digits >= 4):
+        changes = len(compile_once(r"[a-z](?=[A-Z0-9])|[A-Z](?=[0-9])|[0-9](?=[A-Za-z])").findall(run))
+        if changes * 4 < len(run) or (len(run) < 26 and (run.islower() or run.isupper())):
+            return False
+    return not is_placeholder(value)
 
 
 class _Index:
