@@ -20,9 +20,9 @@ _MAX_ROUNDS = 6
 # `secrets.py` recognises.
 _SECRET_HINTS = (
     *":// auth base64 basic bearer clave contrase ookie cred kennw key mdp pass psk pw secret sess sig token".split(),
-    *"geheimnis identifiants jeton zugangs schl\u00fcssel cl\u00e9 login: sqlplus expdp impdp tcp( unix( <<<".split(),
-    *"community rabbitmq kinit wpa_ connect( pdo( zugang".split(),
-    *("login with", "log in with", "identified by", "net use", "alias set", "cargo login", "sudo -s", " /p", " /rp"),
+    *"geheimnis identifiants jeton zugang schl\u00fcssel cl\u00e9 login sqlplus pdp @tcp( @unix( <<<".split(),
+    *"community rabbitmq kinit connect( pdo(".split(),
+    *("log in with", "identified by", "net use", "alias set", "sudo -s", " /p", " /rp"),
 )
 # Letters of each program with a short option for a password, and how such options begin.
 PROGRAMS = tuple(
@@ -38,6 +38,7 @@ _JOINTS = tuple(
     f"{quote}{sign}" for quote in "\"'`" for sign in (" +", "+", " .", ".", ' "', " '", "\n", " \\", "\\", " &")
 )
 _MIN_SECRET_LENGTH = 18
+_LONG = 5_000  # a longer text nearly always contains a long word or one of the letters
 PURGED = "[purged]"
 _MIN_PURGED_LENGTH = 12  # shorter texts occur by chance
 
@@ -88,6 +89,8 @@ def redact_line(text: str, limit: int) -> tuple[str, int]:
 
 def may_hold_secrets(text: str) -> bool:
     """Return quickly whether a text may hold a part of a secret."""
+    if len(text) > _LONG:
+        return True
     # Secrets hold no angle brackets; sigils do.
     words = text.replace("<", " ").replace(">", " ").split()
     if words and max(map(len, words)) >= _MIN_SECRET_LENGTH:

@@ -66,16 +66,24 @@ OPTIONS = (
     ("nuget dotnet+push choco+push choco+apikey", "k", "s"),
     ("gh+secret+set", "b", "s"),
 )  # fmt: skip
-# (beginning of a command, number of words before the password): commands with the password as an argument.
-_POSITIONS = (
-    ("wpa_passphrase", 1), ("rabbitmqctl add_user", 1), ("rabbitmqctl change_password", 1), ("net user", 1),
-    ("net use", 2), ("dotnet user-secrets set", 1), ("mosquitto_passwd -b", 2), ("mosquitto_passwd -c -b", 2), ("mc alias set", 3),
-    ("mc config host add", 3), ("cargo login", 0), ("vault login", 0), ("nuget setapikey", 0), ("rclone obscure", 0),
-    ("convertto-securestring", 0), ("convertto-securestring -string", 0), ("snmp-server community", 0),
-    ("requirepass", 0), ("masterauth", 0), ("identified by", 0), ("smbpasswd -a -s", 1),
-    ("composer config http-basic", 2), ("poetry config http-basic", 2), ("poetry config pypi-token", 1),
-    ("enable secret", 0), ("enable password", 0), ("redis auth", 0), ("vncpasswd -f", 0),
-)  # fmt: skip
+# Letters that a text must contain, and commands with the password as an argument: `_` is a word before the password.
+_POSITIONS = {
+    "pass": ("wpa_passphrase _", "rabbitmqctl change_password _", "mosquitto_passwd -b _ _",
+             "mosquitto_passwd -c -b _ _", "smbpasswd -a -s _", "requirepass", "enable password", "vncpasswd -f"),
+    "config": ("mc config host add _ _ _", "composer config http-basic _ _", "poetry config http-basic _ _",
+               "poetry config pypi-token _"),
+    "secret": ("dotnet user-secrets set _", "enable secret"),
+    "login": ("cargo login", "vault login"),
+    "auth": ("masterauth", "redis auth"),
+    "securestring": ("convertto-securestring", "convertto-securestring -string"),
+    "net use": ("net user _", "net use _ _"),
+    "add_user": ("rabbitmqctl add_user _",),
+    "alias set": ("mc alias set _ _ _",),
+    "setapikey": ("nuget setapikey",),
+    "obscure": ("rclone obscure",),
+    "community": ("snmp-server community",),
+    "identified by": ("identified by",),
+}  # fmt: skip
 # (first letters, expression): lines of files with a fixed format.
 _PAIR = r"\s{0,9}\\{0,9}[\"'][^\"'\n]{1,80}?\\{0,9}[\"'],\s{0,9}\\{0,9}[\"']([^\"'\\\n]{4,100})\\{0,9}[\"']"
 _CALL = rf"\({_PAIR}\s{{0,9}}\)"
@@ -135,7 +143,7 @@ def find_in_commands(text: str) -> Iterator[Span]:
         yield from _find_htpasswd(text)
     if "<<<" in text or "|" in text:
         yield from _find_piped(text)
-    if "@" in text:
+    if "@" in text and ("/" in text or "@tcp(" in text or "@unix(" in text):
         yield from _find_database_logins(text)
     for place in find_places(text, (" /p", " /rp")) if " /" in text else ():
         match = compile_once(r"(?i) /r?p(?:ass(?:word)?)?[: ]([^\s\"'\\]{4,100})").match(text, place)
@@ -188,16 +196,20 @@ def _value_of_option(text: str, end: int, form: str) -> tuple[int, int] | None:
 
 def _find_positions(text: str) -> Iterator[Span]:
     lower = lower_case(text)
-    for anchor, skipped in _POSITIONS:
-        place = lower.find(anchor)
-        while place >= 0:
-            skip = rf"[\w./:-]{{0,60}}(?:{_ANY_WORD}){{{skipped}}}"
-            match = compile_once(rf"{skip}(?:{_NEXT}|[ \t]?(?=[\"'])){_WORD}").match(text, place + len(anchor))
-            group = (match.lastindex or 0) if match else 0
-            value = match[group].rstrip(",;.") if match else ""
-            if match and is_chosen(value) and (skipped or has_more_than_letters(value)):
-                yield match.start(group), match.start(group) + len(value), "password"
-            place = lower.find(anchor, place + len(anchor))
+    for letters, commands in _POSITIONS.items():
+        for command in commands if letters in lower else ():
+            yield from _find_position(text, command.rstrip(" _"), command.count(" _"))
+
+
+def _find_position(text: str, anchor: str, skipped: int) -> Iterator[Span]:
+    """Find the word that follows a command and a number of other words."""
+    for place in find_places(text, (anchor,)):
+        skip = rf"[\w./:-]{{0,60}}(?:{_ANY_WORD}){{{skipped}}}"
+        match = compile_once(rf"{skip}(?:{_NEXT}|[ \t]?(?=[\"'])){_WORD}").match(text, place + len(anchor))
+        group = (match.lastindex or 0) if match else 0
+        value = match[group].rstrip(",;.") if match else ""
+        if match and is_chosen(value) and (skipped or has_more_than_letters(value)):
+            yield match.start(group), match.start(group) + len(value), "password"
 
 
 def _find_htpasswd(text: str) -> Iterator[Span]:

@@ -166,7 +166,7 @@ _COMMON = frozenset(
 _MARKS = frozenset("sk rk pat key apikey token secret sec oat uat sat pw skey privkey".split())
 _WEAK_MARKS = frozenset("live test prod api access refresh auth admin svc app bot sbx sandbox priv usr user".split())
 _NO_VENDOR = r"(?:sha|md|crc|blake)\d*|data|img|image|font|chunk|bundle|hash|integrity|h1|v\d+|cp\d+|commit|rev|go"
-_BLANKS = {code: 32 for code in range(128) if not (chr(code).isalnum() or chr(code) in "_.+-")}
+_BLANKS = "".join(chr(code) if chr(code).isalnum() or chr(code) in "_.+-" else " " for code in range(128))
 _TAIL = r"[\w-]+(?:(?:\.\w{2})?\.[\w-]{6,})*={0,2}"
 _TAIL_BASE64 = r"[\w+/=-]+(?:\.[\w+/=-]{6,})*"
 _BASE64 = ("ops_", "fm", "glc_", "sntrys_", "whsec_", "sec-c-", "pdus+", "pdeu+", "bedrock")
@@ -254,7 +254,7 @@ def _find_at_ends(text: str) -> Iterator[Span]:
     """Find tokens of which only the beginning is on a line."""
     table = published()
     # A line that may continue a token holds nothing else.
-    for match in compile_once(r"\n[ \t>|#*]{0,16}[\w+/=.-]{3,}[ \t]*(?=$|[\\\r\n\"'`])").finditer(text):
+    for match in compile_once(r"\n[ \t>|#*]{0,16}+[\w+/=.-]{3,}+[ \t]*+(?=$|[\\\r\n\"'`])").finditer(text):
         line = text[max(0, match.start() - 26) : match.start()].rstrip(" \\\r")
         run = compile_once(r"[^\w.+-]").split(line)[-1]
         if run[:3] in _starts and len(run) < _LEAST_RANDOM:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 
 from learnt.text.secrets_values import compile_once, long_words
 
@@ -24,7 +25,7 @@ _BEFORE, _AFTER = 200, 400  # letters around such writing that are read again
 _ESCAPE = (
     r"\\(?:\\{0,9}(?:u00([2-7a-fA-F][0-9A-Fa-f])|x([2-7][0-9A-Fa-f])|(/)))|%(2[BbDdFf]|3[ADad]|40|5[Ff])|&#(\d\d);"
 )
-_LAYOUT = r"\\\\{0,7}(?:u00(0a|0A|0d|0D|09|20|22|26|27|3c|3C|3e|3E|60)|([nrt]))"
+_LAYOUT = r"\\\\{0,7}(?:u00(?:0a|0A|0d|0D|09|20|22|26|27|3c|3C|3e|3E|60)|[nrt])"
 _MARKS = ("\\u00", "\\x", "\\/", "%2", "%3", "%40", "%5", "&#")
 _BLANK = r"(?:[ \t]|\\?\r?\n|\\{1,8}[nrt]){0,40}+"
 # What is between two strings that a program joins.
@@ -47,13 +48,14 @@ def lay_out(text: str) -> str:
         return text
     if "\\\\" not in text and "\\u00" not in text:
         return text.replace("\\n", " \n").replace("\\r", "  ").replace("\\t", " \t")
-    return compile_once(_LAYOUT).sub(_plain, text)
+    return compile_once(_LAYOUT).sub(lambda match: _plain(match[0]), text)
 
 
-def _plain(match: re.Match[str]) -> str:
-    letter = {"n": "\n", "r": " ", "t": "\t"}[match[2]] if match[2] else chr(int(match[1], 16))
+@lru_cache(maxsize=64)
+def _plain(escape: str) -> str:
+    letter = {"n": "\n", "r": " ", "t": "\t"}.get(escape[-1]) or chr(int(escape[-2:], 16))
     filler = "\\" if letter in "\"'" else "<" if letter == "<" else " "
-    return filler * (len(match[0]) - 1) + letter
+    return filler * (len(escape) - 1) + letter
 
 
 def find_in_views(text: str, finders: Sequence[Finder], joiners: Sequence[Finder]) -> Iterator[Span]:
@@ -150,7 +152,7 @@ def find_in_base64(text: str, finders: Sequence[Finder]) -> Iterator[Span]:
         r"[I-Za-f](?<![A-Za-z0-9+/].)[A-Za-z0-9+/]{3}(?:[I-Za-f][A-Za-z0-9+/]{3}){5,}[A-Za-z0-9+/]{0,3}={0,2}"
         r"(?![A-Za-z0-9+/])"
     )
-    for run in sorted(set(compile_once(expression).findall(long)), key=len, reverse=True):
+    for run in sorted(set(compile_once(expression).findall(long)), key=len, reverse=True) if len(long) >= 24 else ():
         if _holds_secret(run[:_LONGEST_RUN], finders):
             place = text.find(run)
             while place >= 0:
