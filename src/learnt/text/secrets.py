@@ -48,7 +48,7 @@ _JUDGED_LENGTH = 300
 
 # The letters that names of secrets contain, and the expression for a name with its assignment.
 _LETTERS_OF_NAMES = tuple(
-    "pass pw secret token key auth credential bearer sess connect.sid sig kennwort contrase mdp clave psk".split()
+    "pass pw secret token key auth cred bearer sess connect.sid sig kennw contrase mdp clave psk".split()
 )
 _NAME = (
     r"(?i)(?P<key>pass(?:word|wd|phrase|wort|code)|pwd|secret|token|key|credentials?|bearer|signature(?==[0-9A-Za-z%+/-]{32})"

@@ -113,6 +113,8 @@ _PRINTED = (
     rf"(?:echo|printf)(?:[ \t]+-[neE]+)?(?:[ \t]+\\{{0,9}}[\"']?%s(?:\\+n)?\\{{0,9}}[\"']?)?[ \t]+{_WORD}\\{{0,9}}"
     rf"[\"']?[^\S\n]*\|[^\n|]{{0,60}}?(?:{_FED})"
 )
+_ORACLE = ("sqlplus ", "expdp ", "impdp ", "sqlldr ", "jdbc:oracle:")
+_TCP = r"[\w.-]{1,60}:([^\s\"'`@/:]{4,100})()$"
 _ANY_WORD = rf"{_NEXT}(?:\\?\"[^\"\n]{{0,100}}\"|'[^'\n]{{0,100}}'|[^\s\"']{{1,100}})"
 _ENTRY = (
     rf"(?:{_BREAK}[ \t]++|[\s{{,]){{0,80}}+\\{{0,9}}\"?[\w.-]{{1,80}}\\{{0,9}}\"?:[ \t]*\\{{0,9}}[\"']?"
@@ -143,11 +145,9 @@ def find_in_commands(text: str) -> Iterator[Span]:
         yield from _find_htpasswd(text)
     if "<<<" in text or "|" in text:
         yield from _find_piped(text)
-    if "@" in text and ("/" in text or "@tcp(" in text or "@unix(" in text):
-        yield from _find_database_logins(text)
-    for place in find_places(text, (" /p", " /rp")) if " /" in text else ():
-        match = compile_once(r"(?i) /r?p(?:ass(?:word)?)?[: ]([^\s\"'\\]{4,100})").match(text, place)
-        if match and is_said(match[1]):
+    yield from _find_database_logins(text)
+    for match in compile_once(r" /[rR]?[pP](?i:ass(?:word)?)?[: ]([^\s\"'\\]{4,100})").finditer(text):
+        if is_said(match[1]):
             yield *match.span(1), "password"
 
 
@@ -198,7 +198,9 @@ def _find_positions(text: str) -> Iterator[Span]:
     lower = lower_case(text)
     for letters, commands in _POSITIONS.items():
         for command in commands if letters in lower else ():
-            yield from _find_position(text, command.rstrip(" _"), command.count(" _"))
+            anchor = command.rstrip(" _")
+            if anchor in lower:
+                yield from _find_position(text, anchor, command.count(" _"))
 
 
 def _find_position(text: str, anchor: str, skipped: int) -> Iterator[Span]:
@@ -251,17 +253,16 @@ def _find_piped(text: str) -> Iterator[Span]:
 
 
 def _find_database_logins(text: str) -> Iterator[Span]:
-    for place in find_places(text, ("sqlplus ", "expdp ", "impdp ", "sqlldr ", "jdbc:oracle:", "tcp(", "unix(")):
-        if text[place : place + 4].lower() in ("tcp(", "unix"):
-            before = compile_once(r"[\w.-]{1,60}:([^\s\"'`@/:]{4,100})@$").search(text[max(0, place - 170) : place])
-            if before and is_chosen(before[1]):
-                yield place - 1 - len(before[1]), place - 1, "password"
-            continue
-        match = compile_once(
-            r"[\w:]{4,20}(?:[ \t]+-\w+)*[ \t:]*[\"']?\w{1,40}/\\{0,9}\"?([^\s\"'@/\\]{4,100})\\{0,9}\"?@"
-        ).match(text, place)
-        if match and is_chosen(match[1]):
-            yield *match.span(1), "password"
+    """Find the password in `sqlplus user/password@host`, `jdbc:oracle:thin:user/…` and `user:password@tcp(host)`."""
+    for at in compile_once("@").finditer(text):
+        before = text[max(0, at.start() - 170) : at.start()]
+        oracle = any(name in before for name in _ORACLE)
+        if oracle or text.startswith(("tcp(", "unix("), at.end()):
+            form = r"[ \t:][\"']?\w{1,40}/\\{0,9}\"?([^\s\"'@/\\]{4,100})(\\{0,9}\"?)$" if oracle else _TCP
+            match = compile_once(form).search(before)
+            if match and is_chosen(match[1]):
+                end = at.start() - len(match[2])
+                yield end - len(match[1]), end, "password"
 
 
 def find_in_files(text: str) -> Iterator[Span]:

@@ -26,8 +26,8 @@ _DRAWN = (
 )
 _NOUN = rf"(?i)(?:({_HUMAN})|{_DRAWN})"
 _NOUNS = (
-    "pass", "pw", "kennw", "zugangs", "mdp", "contrase", "clave", "psk", "token", "secret", "key", "schl\u00fcssel",
-    "geheimnis", "jeton", "cl\u00e9", "cred", "identifiants", "login", "zugang:",
+    "pass", "pw", "kennw", "zugang", "mdp", "contrase", "clave", "psk", "token", "secret", "key", "schl\u00fcssel",
+    "geheimnis", "jeton", "cl\u00e9", "cred", "identifiants", "login",
 )  # fmt: skip
 # Words after which a sentence gives the value.
 _SAYS = frozenset(
