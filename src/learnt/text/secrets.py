@@ -80,6 +80,13 @@ _ABOUT = frozenset(
     "size source spec start state status store strength suffix title total ttl type types uri url usage used validator "
     "var version".split()
 )
+# Words before `token` for something else than a credential: a position in a list, a lock, a check against forgery, the
+# number of a request. If the last could be a credential, too, it is none if its value is an id.
+_CURSOR = (
+    r"(?i)(?:next|prev(?:ious)?|page|paging|pagination|cursor|continu\w{0,9}|start(?:ing)?|resum\w{1,4}|sync|marker|scroll"
+    r"|lock|change|idempotency|csrf\w{0,12}|xsrf|requestverification|anti-?forgery|lifecycle[_-]?action|work[_-]?unit)[_-]?$"
+)
+_ID = r"[0-9A-Za-z]{6,8}(?:-[0-9A-Za-z]{4}){3}-[0-9A-Za-z]{12}(?![\w-])|arn:"
 _BARE = r"[^\s\"'`<>,;()\[\]{}|\\&]+"
 _BARE_REST = r"(?:[^\s\"'`<>,;\\&]|&(?!(?:amp;)?[\w.-]{1,40}=))*"
 _QUOTED = {'"': r"(?:[^\"\\\n]|\\.)*", "'": r"(?:[^'\\\n]|\\.)*", "`": r"[^`\\\n]*"}
@@ -177,12 +184,24 @@ def _names_a_secret(text: str, name: re.Match[str]) -> bool:
         or (sep == ":" and before.endswith(":"))
         or before.lower().endswith(("publickey", "public_key_"))
         or compile_once(r"::\w*$").search(before)
+        or (key.lower() == "token" and _is_cursor(text, name, before))
+        or (sep == "(" and key.islower() and before[-1:].isalpha())
         or (sep == ">" and not compile_once(r"<[^<>\n]{0,60}$").search(before))
         or (sep.rstrip() == "," and not compile_once(r"\([\"'][\w.-]*$").search(before))
     )
     if other:
         return False
     return not rest or _ABOUT.isdisjoint(part.lower() for part in compile_once(r"[A-Z]?[a-z]+|[A-Z]+").findall(rest))
+
+
+def _is_cursor(text: str, name: re.Match[str], before: str) -> bool:
+    """Return whether a token is a position in a list, a lock or the id of a request."""
+    if compile_once(_CURSOR).search(before[-30:]):
+        return True
+    numbered = compile_once(r"(?i)(?:client|request|import|export)[_-]?$").search(before[-30:])
+    return bool(
+        numbered and compile_once(r"[\"'\\]{0,9}(?:" + _ID + r"|(?:import|export)-token-)").match(text, name.end())
+    )
 
 
 def _has_random_value(text: str, name: re.Match[str]) -> bool:
@@ -266,6 +285,10 @@ def _is_identifier(assigned: _Assignment) -> bool:
     if assigned.quoted:
         return False
     dotted = "." in assigned.value and not assigned.tight
+    if assigned.sep == ":" and compile_once(r"[ \t]{1,4}=[ \t]").match(
+        assigned.text, assigned.start + len(assigned.value)
+    ):
+        return assigned.value.isidentifier()  # a type
     if (dotted or assigned.follows in ("(", "[")) and assigned.value.lstrip("*&").replace(".", "").isidentifier():
         return True
     return not assigned.tight and bool(compile_once(rf"{CAMEL}|{TYPE}").match(assigned.value))
@@ -356,4 +379,3 @@ FINDERS = (((), _in_views), *_PLAIN_FINDERS, ((), _in_base64))
 
 They run in this order, because a finder must not see earlier secrets.
 """
-

@@ -96,7 +96,7 @@ _FILES = (
     ("psk", r"(?i)psk[\"']?[ \t]{0,4}(?:[=:][ \t]{0,4}|(?=[ \t]\\{0,9}\")[ \t])\\{0,9}[\"']?([^\s\"'\\\[\]]{8,64})"),
     ("wep_key", r"(?i)wep_key\d?[ \t]{0,4}[=:][ \t]{0,4}[\"']?([^\s\"'\\]{5,64})"),
     ("password ", r"(?i)password [05789] ([^\s\"'\\]{4,})"),
-    ("auth ", r"(?<![\w-])AUTH (?:[\w-]{1,40} )?([^\s\"'\\]{6,100})(?=\s*(?:$|[\n\"'\\]))"),
+    ("auth ", r"(?<![\w-])AUTH (?:[\w-]{1,40} )?(?![A-Z]+-[A-Z0-9-]+[\s\"'])([^\s\"'\\]{6,100})(?=\s*(?:$|[\n\"'\\]))"),
     ("auth", rf"(?i)auth\w{{0,12}}[ \t]{{0,4}}[=:]?[ \t]{{0,4}}(?:[\w.]{{1,40}})?{_CALL}"),
     ("login(", rf"(?i)login{_CALL}"),
     ("connect(", rf"(?i)connect\((?:[^()\n]{{1,80}}?,)?{_PAIR}"),
@@ -241,7 +241,8 @@ def _find_piped(text: str) -> Iterator[Span]:
             value = match[group]
             start = match.start(group) + (value.find(":") + 1 if "chpasswd" in match[0] else 0)
             secret = text[start : match.end(group)]
-            if is_chosen(secret) and (not match[0].endswith("base64") or has_more_than_letters(secret)):
+            encoded = match[0].endswith("base64")
+            if is_chosen(secret) and not (encoded and (" " in secret or not has_more_than_letters(secret))):
                 yield start, match.end(group), "password"
     for place in find_places(text, ("chpasswd",)):
         stretch = text[place : place + 600]

@@ -43,9 +43,7 @@ _PAIR = (
 )
 _QUOTES = "\"'`*\u00ab\u00bb\u201e\u201c\u201d\u2018\u2019\\()"
 # A part of any value, unless it has many letters: a digit next to a letter or a sign, or words with hyphens.
-_VALUE = (
-    r"[\d-](?:(?<=-)[a-z]+-|(?<=[A-Za-z!#$%&*+./=?@^~_-]\d)|(?<=\d)[!#$%&*+./=?@^~_-]*[A-Za-z])"
-)
+_VALUE = r"[\d-](?:(?<=-)[a-z]+-|(?<=[A-Za-z!#$%&*+./=?@^~_-]\d)|(?<=\d)[!#$%&*+./=?@^~_-]*[A-Za-z])"
 _MANY_LETTERS = r"(?<![\w+/=~-])(?=[a-z_+/=~-]*[A-Z])(?=[A-Z_+/=~-]*[a-z])[A-Za-z_+/=~-]{24}"
 _MOST_WORDS, _MOST_LETTERS = 12, 240
 _SIGNS = ("|", "\u2502", "\t", ";", ",")

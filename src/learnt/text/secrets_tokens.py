@@ -328,7 +328,12 @@ def _find_named(text: str, start: int, end: int, parts: list[str]) -> Span | Non
     """Return the random rest of a run after a word such as `sk` or `key`, or after any short name if it is long."""
     if compile_once(_WHOLE).match(text, start, end):
         return start, end, "token"
-    if len(parts) == 1 or "+" in text[start:end] or text[start - 1 : start] in ("+", "/") or text[end : end + 1] in ("+", "/"):
+    if (
+        len(parts) == 1
+        or "+" in text[start:end]
+        or text[start - 1 : start] in ("+", "/")
+        or text[end : end + 1] in ("+", "/")
+    ):
         return None  # a part of base64 or of a path
     for name, value in pairwise(parts[: _MOST_PARTS + 1]):
         if len(value) < _LEAST_RANDOM or not compile_once(r"[a-z][a-z0-9]{1,13}$|[A-Z][A-Z0-9]{1,7}$").match(name):
