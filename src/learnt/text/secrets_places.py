@@ -134,6 +134,9 @@ def _forms() -> dict[tuple[str, str], list[tuple[list[str], str]]]:
 
 _FORMS = _forms()
 _WITH_OPTION = {option: [name for name, other in _FORMS if other == option] for _, option in _FORMS}
+_OPTION = (
+    rf"-(?<=[ \t\"']-)(?!passw)({'|'.join(sorted(_WITH_OPTION, key=len, reverse=True))})(?=[^\s-]|\\{{0,9}}[\"'\s])"
+)
 
 
 def find_in_commands(text: str) -> Iterator[Span]:
@@ -153,8 +156,7 @@ def find_in_commands(text: str) -> Iterator[Span]:
 
 def _find_options(text: str) -> Iterator[Span]:
     """Find the values of short password options after a program that has them."""
-    expression = r"-(?<=[ \t\"']-)(?!passw)(-user|-proxy-user|hp|pw|passwd|[pPwWuUaAXNksKb])(?=[^\s-]|\\{0,9}[\"'\s])"
-    for match in compile_once(expression).finditer(text):
+    for match in compile_once(_OPTION).finditer(text):
         line = text[max(0, match.start() - 300) : match.start()]
         if match[1] not in "pP" and not any(program in line for program in _WITH_OPTION[match[1]]):
             continue

@@ -38,8 +38,8 @@ _PLACEHOLDER = (
     r"|[a-z]+(?:password|passwd|secret|token)$|(?:op|vault|env|arn|ssm|file|gcp|aws|keyring|keychain|secretsmanager|bws):"
 )
 _PLACEHOLDER_INSIDE = (
-    r"(?i)redacted|your[-_ .]|[-_]here$|example|placeholder|(?-i:x{4}|X{4})|\*{3}|\.{3}|…|•|os\.environ|process\.env|getenv"
-    r"|env\[|change[-_]?me|replace[-_]?|insert[-_]|dummy|\$\{|\{[a-z_][\w.\[\]]*\}|<[\w -]+>|\{\{"
+    r"(?i)redacted|your[-_ .]|[-_]here$|example|placeholder|(?-i:x{4}|X{4})|\*{3}|\.{3}|…|•|os\.environ|process\.env"
+    r"|getenv|env\[|change[-_]?me|replace[-_]?|insert[-_]|dummy|\$\{|\{[a-z_][\w.\[\]]*\}|<[\w -]+>|\{\{"
     r"|0{8}|12345678|abcdef123|(?-i:a-zA-Z|A-Za-z|a-z0-9|0-9a-|A-Z0-9)"
 )
 # Words, numbers and camel case with separators: names, paths, versions, models.
