@@ -81,7 +81,7 @@ def _next_value(text: str, place: int) -> int:
 def _find_values(text: str, place: int, *, ahead: bool) -> Iterator[tuple[str, int]]:
     """Yield the value that a sentence gives for a noun, and where it begins."""
     # After a digit or a sign of base64, the letters are no word.
-    glued = text[place - 1 : place] in tuple("0123456789+/")
+    glued = text[place - 1 : place] in tuple("0123456789+")
     noun = None if glued else compile_once(_NOUN).match(text, place)
     if noun:
         # There are primary keys, too: what a key of no known kind is said to be must be long.

@@ -340,9 +340,9 @@ def _find_named(text: str, start: int, end: int, parts: list[str]) -> Span | Non
             continue
         mark = name.lower()
         known, weak = mark in _MARKS, mark in _WEAK_MARKS
-        if not is_random(value, least=16 if known or weak else 30, known=known):
+        if not (known or weak) and (compile_once(_NO_VENDOR).fullmatch(mark) or text[end : end + 1] == "="):
             continue
-        if known or weak or not (compile_once(_NO_VENDOR).fullmatch(mark) or text[end : end + 1] == "="):
+        if is_random(value, least=16 if known or weak else 30, known=known):
             return start, end, "token"
     # A tail in URL-safe base64 has its own separators.
     name, tail = parts[0], "".join(parts[1:4])

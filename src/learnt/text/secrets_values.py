@@ -37,11 +37,13 @@ _PLACEHOLDER = (
     r"(?i)\$\{|\$\(|\{\{|\{%|%\(|#\{|\$[A-Za-z_][\w.:]*-?$|\$env:|%\w+%$|%[sdrv]$|<|@\w+@$|!(?:vault|ref|sub|secret|env|join)"
     r"|[a-z]+(?:password|passwd|secret|token)$|(?:op|vault|env|arn|ssm|file|gcp|aws|keyring|keychain|secretsmanager|bws):"
 )
-_PLACEHOLDER_INSIDE = (
-    r"(?i)redacted|your[-_ .]|[-_]here$|example|placeholder|(?-i:x{4}|X{4})|\*{3}|\.{3}|…|•|os\.environ|process\.env"
-    r"|getenv|env\[|change[-_]?me|replace[-_]?|insert[-_]|dummy|\$\{|\{[a-z_][\w.\[\]]*\}|<[\w -]+>|\{\{"
-    r"|0{8}|12345678|abcdef123|(?-i:a-zA-Z|A-Za-z|a-z0-9|0-9a-|A-Z0-9)"
-)
+# Parts of placeholders, and of expressions for the letters of a token.
+_PARTS = (
+    "redacted", "your-", "your_", "your ", "your.", "example", "placeholder", "***", "...", "\u2026", "\u2022",
+    "os.environ", "process.env", "getenv", "env[", "changeme", "change-me", "change_me", "replace", "insert-", "insert_",
+    "dummy", "${", "{{", "00000000", "12345678", "abcdef123",
+)  # fmt: skip
+_PART = r"\{(?i:[a-z_])[\w.\[\]]*\}|<[\w -]+>|a-zA-Z|A-Za-z|a-z0-9|0-9a-|A-Z0-9"
 # Words, numbers and camel case with separators: names, paths, versions, models.
 WORDS = (
     r"[-_./:+@,~#*!?=]*(?:(?:[A-Z]?[a-z]+(?:[A-Z][a-z]+)*\d{0,4}|[A-Z]+\d{0,4}|\d+[a-z]{0,3}\d?)"
@@ -72,8 +74,17 @@ def is_placeholder(value: str) -> bool:
         or lower.strip("_-<>[](){}*.$%\"'") in _EMPTY
         or len(set(lower)) <= 2
         or bool(compile_once(_PLACEHOLDER).match(value))
-        or bool(compile_once(_PLACEHOLDER_INSIDE).search(value))
+        or _has_part_of_placeholder(value, lower)
     )
+
+
+def _has_part_of_placeholder(value: str, lower: str) -> bool:
+    for part in _PARTS:
+        if part in lower:
+            return True
+    if "xxxx" in value or "XXXX" in value or lower.endswith(("-here", "_here")):
+        return True
+    return ("{" in value or "<" in value or "0-9" in value or "a-z" in lower) and bool(compile_once(_PART).search(value))
 
 
 def is_strong(value: str, *, least: int = 12) -> bool:

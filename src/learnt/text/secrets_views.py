@@ -69,7 +69,7 @@ def find_in_views(text: str, finders: Sequence[Finder], joiners: Sequence[Finder
 def _find_joined(text: str, finders: Sequence[Finder]) -> Iterator[Span]:
     if '"' in text or "'" in text or "`" in text:
         yield from _find_replaced(text, _joints(text, _JOINT), finders)
-        if any(end in text for end in _LISTED_ENDS):
+        if ('",' in text or "'," in text) and any(end in text for end in _LISTED_ENDS):
             yield from _find_replaced(text, _joints(text, _LISTED), finders)
     if "\\\n" in text:
         yield from _find_replaced(text, _joints(text, _CONTINUED), finders)
@@ -91,7 +91,8 @@ def _joints(text: str, expression: str) -> Iterator[Piece]:
 
 
 def _find_replaced(text: str, replaced: Iterable[Piece], finders: Sequence[Finder]) -> Iterator[Span]:
-    for start, end, pieces in _windows(text, replaced):
+    pieces_of_text = list(replaced)
+    for start, end, pieces in _windows(text, pieces_of_text) if pieces_of_text else ():
         view, starts, offsets = _replace(text, start, end, pieces)
         for find in finders:
             for first, last, kind in find(view):
