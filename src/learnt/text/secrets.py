@@ -365,13 +365,16 @@ _PLAIN_FINDERS: tuple[tuple[tuple[str, ...], Callable[[str], Iterator[Span]]], .
 )
 
 
+_FINDERS = tuple(find for _, find in _PLAIN_FINDERS)
+_JOINERS = (find_tokens, _logins, _assignments)
+
+
 def _in_views(text: str) -> Iterator[Span]:
-    finders = tuple(find for _, find in _PLAIN_FINDERS)
-    return find_in_views(text, finders, (find_tokens, _logins, _assignments))
+    return find_in_views(text, _FINDERS, _JOINERS)
 
 
 def _in_base64(text: str) -> Iterator[Span]:
-    return find_in_base64(text, tuple(find for _, find in _PLAIN_FINDERS))
+    return find_in_base64(text, _FINDERS)
 
 
 FINDERS = (((), _in_views), *_PLAIN_FINDERS, ((), _in_base64))

@@ -66,7 +66,7 @@ def find_in_prose(text: str) -> Iterator[Span]:
         ahead = value_at <= place + 2 * _MOST_LETTERS
         if place < done or not (ahead or named):
             continue
-        for value, start in _find_values(text, place, ahead=ahead):
+        for value, start in _find_values(text, place, ahead=ahead, named=named):
             done = start + len(value)
             yield start, done, "password"
             break
@@ -78,17 +78,17 @@ def _next_value(text: str, place: int) -> int:
     return match.start() if match else len(text) + 2 * _MOST_LETTERS
 
 
-def _find_values(text: str, place: int, *, ahead: bool) -> Iterator[tuple[str, int]]:
+def _find_values(text: str, place: int, *, ahead: bool, named: bool) -> Iterator[tuple[str, int]]:
     """Yield the value that a sentence gives for a noun, and where it begins."""
     # After a digit or a sign of base64, the letters are no word.
-    glued = text[place - 1 : place] in tuple("0123456789+")
+    glued = place and text[place - 1] in "0123456789+"
     noun = None if glued else compile_once(_NOUN).match(text, place)
     if noun:
         # There are primary keys, too: what a key of no known kind is said to be must be long.
         least = 24 if noun[0][:3].lower() == "key" and not _is_secret_key(text, place) else 0
         yield from (found for found in _find_after(text, noun) if len(found[0]) >= least) if ahead else ()
-        before = text[max(0, place - 140) : place].rpartition("\n")[2]
-        value = _value_before(before)
+        before = text[max(0, place - 140) : place].rpartition("\n")[2] if named else ""
+        value = _value_before(before) if named else ""
         if value and _is_value(value, noun[1]):
             yield _trim(value), place - len(before) + before.rindex(value)
     pair = compile_once(_PAIR).match(text, place) if ahead else None

@@ -127,27 +127,43 @@ _GLUED = (
         r"(?:BSU0Eg|BQUklW|BFQyBQ|BPUEVOU1NI|BFTkNSWVBU|BEU0EgU|BQR1AgUFJJ)[A-Za-z0-9+/=]{40,}",
     ),
 )
-# (kind, required letters, expression): tokens with other characters, and addresses.
-_SHAPES = (
-    ("amazon-token", "Atz", r"Atz[ar]\|[\w+/=|-]{60,}"),
-    ("braintree-token", "access_token$", r"access_token\$(?:production|sandbox)\$[0-9a-z]{16}\$[0-9a-f]{32}"),
-    ("google-token", "1//0", r"1//0[\w-]{40,}"),
-    ("openshift-token", "sha256~", r"sha256~[\w-]{43}(?![\w-])"),
-    ("rancher-token", "token-", r"token-[a-z0-9]{5}:[a-z0-9]{54}"),
-    ("webhook", "hooks.slack.com/", r"hooks\.slack\.com/(?:services|workflows|triggers)/[\w/+-]{20,}"),
-    ("webhook", "/api/webhooks/", r"/api/webhooks/\d{15,20}/[\w-]{40,}"),
-    ("webhook", ".office.com/", r"\.office\.com/webhook(?:b2)?/[\w@-]{40,}/IncomingWebhook/[\w/-]{40,}"),
-    ("webhook", "/hooks/catch/", r"/hooks/catch/\d{4,12}/[\w/]{6,}"),
-    ("telegram-token", ":AA", r"(?<!\d)\d{6,12}:AA[\w-]{32,}"),
-    ("azure-secret", "Q~", r"(?<![.~_-])[\w.~-]{3}\dQ~[\w.~-]{31,34}"),
-    ("azure-key", "+A", r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{76}\+A(?:St|Cm|Rm|DB|IoT|EH|SB|MC)[A-Za-z0-9+/]{5,6}={0,2}"),
-    ("stripe-client-secret", "_secret_", r"(?:pi|seti|cs|src)_[A-Za-z0-9]{10,}_secret_[A-Za-z0-9]{10,}"),
-    ("convex-key", "|ey", r"(?:prod|dev|preview):[a-z0-9-]{4,60}\|ey[\w+/=-]{20,}"),
-    ("asana-token", "/1", r"[0-2]/1\d{14,16}(?:/\d{16})?:[0-9a-f]{32}"),
-    ("password-hash", "$", r"\$(?:apr1|1|2[abxy]|5|6|7|y|argon2id?|scrypt|pbkdf2[\w-]*|bcrypt)\$[\w./=,$+-]{20,}"),
-    ("password-hash", "SHA", r"\{S?SHA\d*\}[A-Za-z0-9+/]{20,}={0,2}"),
-    ("webhook", "/with/key/", r"/with/key/[\w-]{20,}"),
-)
+# For a sign that all contain: (kind, required letters, expression): tokens with other characters, and addresses.
+_SHAPES = {
+    "/": (
+        ("google-token", "1//0", r"1//0[\w-]{40,}"),
+        ("webhook", "hooks.slack.com/", r"hooks\.slack\.com/(?:services|workflows|triggers)/[\w/+-]{20,}"),
+        ("webhook", "/api/webhooks/", r"/api/webhooks/\d{15,20}/[\w-]{40,}"),
+        ("webhook", ".office.com/", r"\.office\.com/webhook(?:b2)?/[\w@-]{40,}/IncomingWebhook/[\w/-]{40,}"),
+        ("webhook", "/hooks/catch/", r"/hooks/catch/\d{4,12}/[\w/]{6,}"),
+        ("asana-token", "/1", r"[0-2]/1\d{14,16}(?:/\d{16})?:[0-9a-f]{32}"),
+        ("webhook", "/with/key/", r"/with/key/[\w-]{20,}"),
+    ),
+    "~": (
+        ("openshift-token", "sha256~", r"sha256~[\w-]{43}(?![\w-])"),
+        ("azure-secret", "Q~", r"(?<![.~_-])[\w.~-]{3}\dQ~[\w.~-]{31,34}"),
+    ),
+    ":": (
+        ("rancher-token", "token-", r"token-[a-z0-9]{5}:[a-z0-9]{54}"),
+        ("telegram-token", ":AA", r"(?<!\d)\d{6,12}:AA[\w-]{32,}"),
+    ),
+    "$": (
+        ("braintree-token", "access_token$", r"access_token\$(?:production|sandbox)\$[0-9a-z]{16}\$[0-9a-f]{32}"),
+        ("password-hash", "$", r"\$(?:apr1|1|2[abxy]|5|6|7|y|argon2id?|scrypt|pbkdf2[\w-]*|bcrypt)\$[\w./=,$+-]{20,}"),
+    ),
+    "|": (
+        ("amazon-token", "Atz", r"Atz[ar]\|[\w+/=|-]{60,}"),
+        ("convex-key", "|ey", r"(?:prod|dev|preview):[a-z0-9-]{4,60}\|ey[\w+/=-]{20,}"),
+    ),
+    "+": (
+        (
+            "azure-key",
+            "+A",
+            r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{76}\+A(?:St|Cm|Rm|DB|IoT|EH|SB|MC)[A-Za-z0-9+/]{5,6}={0,2}",
+        ),
+    ),
+    "SHA": (("password-hash", "SHA", r"\{S?SHA\d*\}[A-Za-z0-9+/]{20,}={0,2}"),),
+    "_secret_": (("stripe-client-secret", "_secret_", r"(?:pi|seti|cs|src)_[A-Za-z0-9]{10,}_secret_[A-Za-z0-9]{10,}"),),
+}
 # Whole runs of letters: Discord (a number in base64 uses few letters), Mailgun, Mailchimp, New Relic, MaxMind,
 # Terraform, RapidAPI, Azure.
 _WHOLE = (
@@ -206,9 +222,10 @@ def find_tokens(text: str) -> Iterator[Span]:
     long = long_words(text)
     if not long:
         return
-    for kind, letters, expression in _SHAPES:
-        if letters in long:
-            yield from _find_shape(text, kind, expression)
+    for sign, shapes in _SHAPES.items():
+        for kind, letters, expression in shapes if sign in long else ():
+            if letters in long:
+                yield from _find_shape(text, kind, expression)
     yield from _find_runs(text)
     if "\n" in text:
         yield from _find_at_ends(text)
@@ -347,8 +364,9 @@ def _find_named(text: str, start: int, end: int, parts: list[str]) -> Span | Non
     # A tail in URL-safe base64 has its own separators.
     name, tail = parts[0], "".join(parts[1:4])
     if len(parts) <= 4 and len(tail) >= 36 and not tail.islower() and compile_once(r"[a-z][a-z0-9]{1,9}$").match(name):
-        words = compile_once(WORDS).fullmatch(text[start + len(name) + 1 : end])
-        if is_random(tail, least=36, known=False) and not words and not compile_once(_NO_VENDOR).fullmatch(name):
+        if compile_once(_NO_VENDOR).fullmatch(name) or not is_random(tail, least=36, known=False):
+            return None
+        if not compile_once(WORDS).fullmatch(text[start + len(name) + 1 : end]):
             return start, end, "token"
     return None
 

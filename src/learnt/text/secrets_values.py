@@ -40,8 +40,8 @@ _PLACEHOLDER = (
 # Parts of placeholders, and of expressions for the letters of a token.
 _PARTS = (
     "redacted", "your-", "your_", "your ", "your.", "example", "placeholder", "***", "...", "\u2026", "\u2022",
-    "os.environ", "process.env", "getenv", "env[", "changeme", "change-me", "change_me", "replace", "insert-", "insert_",
-    "dummy", "${", "{{", "00000000", "12345678", "abcdef123",
+    "os.environ", "process.env", "getenv", "env[", "changeme", "change-me", "change_me", "replace", "insert-",
+    "insert_", "dummy", "${", "{{", "00000000", "12345678", "abcdef123",
 )  # fmt: skip
 _PART = r"\{(?i:[a-z_])[\w.\[\]]*\}|<[\w -]+>|a-zA-Z|A-Za-z|a-z0-9|0-9a-|A-Z0-9"
 # Words, numbers and camel case with separators: names, paths, versions, models.
@@ -84,7 +84,9 @@ def _has_part_of_placeholder(value: str, lower: str) -> bool:
             return True
     if "xxxx" in value or "XXXX" in value or lower.endswith(("-here", "_here")):
         return True
-    return ("{" in value or "<" in value or "0-9" in value or "a-z" in lower) and bool(compile_once(_PART).search(value))
+    return ("{" in value or "<" in value or "0-9" in value or "a-z" in lower) and bool(
+        compile_once(_PART).search(value)
+    )
 
 
 def is_strong(value: str, *, least: int = 12) -> bool:
