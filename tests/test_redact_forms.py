@@ -94,6 +94,21 @@ toolu_01A09q90qw90lq917835lq9 and msg_01XFDUDYJgAACzvnptvVoYEL are ids
 cargo login
 net user anna /delete
 print("The key" + "board is broken")
+"NextToken": "eyJOZXh0VG9rZW4iOiBudWxsLCAiYm90b190cnVuY2F0ZV9hbW91bnQiOiAyfQ==",
+"nextPageToken": "AAAAKgAAAAEAAAAAA1Gp1BelJq+PmHvAnDxJYbup8",
+aws acm list-certificates --max-items 2 --next-token 9f4d9f69-275a-41fe-b58e-2b837bd9ba48
+--lock-token 7b3bcec2-1f0a-4c1d-9e2f-563bf47249f0 --change-token 12cs345-67cd-890b-1cd2-c3a4567d89f1
+"ClientToken": "4752b573-40a6-4eac-a8a4-a72058761219", "RequestToken": "20999d87-e304-4725-ad84-832dcbfd7fc5"
+<input name="csrf_token" value="x7Kp2mQ9vB4nR8sT1wY6"> csrfmiddlewaretoken=x7Kp2mQ9vB4nR8sT1wY6
+"output_token": "StreamDescription.Shards[-1].ShardId2",
+--ipam-pool-allocation-id ipam-pool-alloc-0e66a1f730da54791b99465b79e7d1e89
+--subnets "subnet-0e2907431c9988b72" "subnet-04ad87f71c6e5ab4d"
+password: FilterOrBool = False,
+token = r"[-!#$%&'*+.^_`|~0-9a-zA-Z]+"
+Extra command line arguments to pass to the fortran77 compiler.
+self.serv.add_feature("AUTH CRAM-MD5")
+echo 'hello world' | base64 > EncodedMessage
+splitpasswd('user+1:a+b')
 """.strip().splitlines()
 
 

@@ -84,7 +84,7 @@ _ABOUT = frozenset(
 # number of a request. If the last could be a credential, too, it is none if its value is an id.
 _CURSOR = (
     r"(?i)(?:next|prev(?:ious)?|page|paging|pagination|cursor|continu\w{0,9}|start(?:ing)?|resum\w{1,4}|sync|marker|scroll"
-    r"|lock|change|idempotency|csrf\w{0,12}|xsrf|requestverification|anti-?forgery|lifecycle[_-]?action|work[_-]?unit)[_-]?$"
+    r"|lock|change|update|input|output|idempotency|csrf\w{0,12}|xsrf|requestverification|anti-?forgery|lifecycle[_-]?action|work[_-]?unit)[_-]?$"
 )
 _ID = r"[0-9A-Za-z]{6,8}(?:-[0-9A-Za-z]{4}){3}-[0-9A-Za-z]{12}(?![\w-])|arn:"
 _BARE = r"[^\s\"'`<>,;()\[\]{}|\\&]+"
@@ -185,7 +185,7 @@ def _names_a_secret(text: str, name: re.Match[str]) -> bool:
         or before.lower().endswith(("publickey", "public_key_"))
         or compile_once(r"::\w*$").search(before)
         or (key.lower() == "token" and _is_cursor(text, name, before))
-        or (sep == "(" and key.islower() and before[-1:].isalpha())
+        or (sep == "(" and (key == "pass" or (key.islower() and before[-1:].isalpha())))
         or (sep == ">" and not compile_once(r"<[^<>\n]{0,60}$").search(before))
         or (sep.rstrip() == "," and not compile_once(r"\([\"'][\w.-]*$").search(before))
     )
