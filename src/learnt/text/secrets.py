@@ -83,8 +83,9 @@ _ABOUT = frozenset(
 # Words before `token` for something else than a credential: a position in a list, a lock, a check against forgery, the
 # number of a request. If the last could be a credential, too, it is none if its value is an id.
 _CURSOR = (
-    r"(?i)(?:next|prev(?:ious)?|page|paging|pagination|cursor|continu\w{0,9}|start(?:ing)?|resum\w{1,4}|sync|marker|scroll"
-    r"|lock|change|update|input|output|idempotency|csrf\w{0,12}|xsrf|requestverification|anti-?forgery|lifecycle[_-]?action|work[_-]?unit)[_-]?$"
+    r"(?i)(?:next|prev(?:ious)?|page|paging|pagination|cursor|continu\w{0,9}|start(?:ing)?|resum\w{1,4}|sync|marker"
+    r"|scroll|lock|change|update|input|output|idempotency|csrf\w{0,12}|xsrf|requestverification|anti-?forgery"
+    r"|lifecycle[_-]?action|work[_-]?unit)[ _-]?$"
 )
 _ID = r"[0-9A-Za-z]{6,8}(?:-[0-9A-Za-z]{4}){3}-[0-9A-Za-z]{12}(?![\w-])|arn:"
 _BARE = r"[^\s\"'`<>,;()\[\]{}|\\&]+"

@@ -208,6 +208,8 @@ def _find_positions(text: str) -> Iterator[Span]:
 def _find_position(text: str, anchor: str, skipped: int) -> Iterator[Span]:
     """Find the word that follows a command and a number of other words."""
     for place in find_places(text, (anchor,)):
+        if " " not in anchor and compile_once(r"\w*[ \t]*=").match(text, place + len(anchor)):
+            continue  # a variable
         skip = rf"[\w./:-]{{0,60}}(?:{_ANY_WORD}){{{skipped}}}"
         match = compile_once(rf"{skip}(?:{_NEXT}|[ \t]?(?=[\"'])){_WORD}").match(text, place + len(anchor))
         group = (match.lastindex or 0) if match else 0
@@ -274,7 +276,7 @@ def find_in_files(text: str) -> Iterator[Span]:
     for letters, expression in _FILES:
         for place in find_places(text, (letters,)) if letters in lower else ():
             match = compile_once(expression).match(text, place)
-            if match and is_chosen(match[1]) and has_more_than_letters(match[1].rstrip(",;)")):
+            if match and " " not in match[1] and is_chosen(match[1]) and has_more_than_letters(match[1].rstrip(",;)")):
                 yield *match.span(1), "password"
     yield from _find_pgpass(text)
     if "kind" in lower and "secret" in lower:
@@ -288,7 +290,8 @@ def _find_pgpass(text: str) -> Iterator[Span]:
         host = compile_once(r"(?:^|[^\w./-]|\\n)(?:\*|localhost|[\w-]+(?:\.[\w-]+)+|[a-z][\w-]{1,40})$").search(
             text[max(0, match.start() - 100) : match.start()]
         )
-        if host and is_chosen(match[1]) and has_more_than_letters(match[1]):
+        address = compile_once(r"[0-9a-fA-F]{1,4}$").match(match[1])
+        if host and not address and is_chosen(match[1]) and has_more_than_letters(match[1]):
             yield *match.span(1), "password"
 
 

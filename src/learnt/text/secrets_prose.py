@@ -45,6 +45,7 @@ _QUOTES = "\"'`*\u00ab\u00bb\u201e\u201c\u201d\u2018\u2019\\()"
 # A part of any value, unless it has many letters: a digit next to a letter or a sign, or words with hyphens.
 _VALUE = r"[\d-](?:(?<=-)[a-z]+-|(?<=[A-Za-z!#$%&*+./=?@^~_-]\d)|(?<=\d)[!#$%&*+./=?@^~_-]*[A-Za-z])"
 _MANY_LETTERS = r"(?<![\w+/=~-])(?=[a-z_+/=~-]*[A-Z])(?=[A-Z_+/=~-]*[a-z])[A-Za-z_+/=~-]{24}"
+_BASE64 = r"[A-Z0-9+][A-Za-z0-9+/]{0,11}$"
 _MOST_WORDS, _MOST_LETTERS = 12, 240
 _SIGNS = ("|", "\u2502", "\t", ";", ",")
 _MOST_ROWS = 200
@@ -80,17 +81,18 @@ def _next_value(text: str, place: int) -> int:
 
 def _find_values(text: str, place: int, *, ahead: bool, named: bool) -> Iterator[tuple[str, int]]:
     """Yield the value that a sentence gives for a noun, and where it begins."""
-    # After a digit or a sign of base64, the letters are no word.
-    glued = place and text[place - 1] in "0123456789+"
-    noun = None if glued else compile_once(_NOUN).match(text, place)
+    noun = compile_once(_NOUN).match(text, place)
+    # Short words occur in base64, too.
+    if noun and noun[1] and len(noun[0]) <= 4 and compile_once(_BASE64).search(text[max(0, place - 12) : place]):
+        noun = None
     if noun:
         # There are primary keys, too: what a key of no known kind is said to be must be long.
         least = 24 if noun[0][:3].lower() == "key" and not _is_secret_key(text, place) else 0
         yield from (found for found in _find_after(text, noun) if len(found[0]) >= least) if ahead else ()
-        before = text[max(0, place - 140) : place].rpartition("\n")[2] if named else ""
-        value = _value_before(before) if named else ""
+        line = text[max(0, place - 140) : place].rpartition("\n")[2] if named else ""
+        value = _value_before(line) if named else ""
         if value and _is_value(value, noun[1]):
-            yield _trim(value), place - len(before) + before.rindex(value)
+            yield _trim(value), place - len(line) + line.rindex(value)
     pair = compile_once(_PAIR).match(text, place) if ahead else None
     if pair and _is_value(pair[1], "password"):
         yield _trim(pair[1]), pair.start(1)

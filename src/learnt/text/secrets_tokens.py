@@ -363,7 +363,13 @@ def _find_named(text: str, start: int, end: int, parts: list[str]) -> Span | Non
             return start, end, "token"
     # A tail in URL-safe base64 has its own separators.
     name, tail = parts[0], "".join(parts[1:4])
-    if len(parts) <= 4 and len(tail) >= 36 and not tail.islower() and compile_once(r"[a-z][a-z0-9]{1,9}$").match(name):
+    if (
+        len(parts) <= 4
+        and len(tail) >= 36
+        and not tail.islower()
+        and "." not in text[start:end]
+        and compile_once(r"[a-z][a-z0-9]{1,9}$").match(name)
+    ):
         if compile_once(_NO_VENDOR).fullmatch(name) or not is_random(tail, least=36, known=False):
             return None
         if not compile_once(WORDS).fullmatch(text[start + len(name) + 1 : end]):

@@ -51,6 +51,7 @@ WORDS = (
 )
 TYPE = r"[A-Z]{1,5}[a-z]*\d{0,5}(?:[A-Z][a-z]{2,})+$"
 CAMEL = r"_*[A-Za-z][a-z]+(?:\d{0,2}[A-Z]{1,5}[a-z]{2,})+\d{0,2}$"
+_NAME = rf"{CAMEL}|{TYPE}"
 # Technical terms with a number, which prose about passwords mentions.
 _TECHNICAL = (
     r"(?i)(?:sha|md|aes|base|utf|rsa|rot|crc|hs|rs|es|ecdsa|latin|cp|iso|pbkdf|argon|oauth|auth|http|tls|ssl|v|pkcs|x|ldap"
@@ -99,6 +100,8 @@ def is_strong(value: str, *, least: int = 12) -> bool:
         r"0[xX][0-9a-fA-F]+$|(?:\\x[0-9a-fA-F]{2})+$|\d{4}-\d\d-\d\d|(?:learn|task|event|brief|attempt)_[0-9a-z]{14}$"
     ).match(value):
         return False
+    if compile_once(_NAME).match(value):
+        return False
     if any(letter.isdigit() for letter in value):
         return True
     return (
@@ -137,7 +140,7 @@ def is_said(value: str, *, least: int = 6) -> bool:
     if not is_chosen(value) or value[-1] in "=/" or not any(letter.isalpha() for letter in value):
         return False
     if compile_once(_TECHNICAL).match(value) or compile_once(
-        rf"{CAMEL}|{TYPE}|[~.]{{0,2}}/[\w./-]+$|[\w.-]+@[\w.-]*$|@\w+$"
+        rf"{CAMEL}|{TYPE}|[a-z]{{3,6}}\d[a-z]{{3,6}}$|[~.]{{0,2}}/[\w./-]+$|[\w.-]+@[\w.-]*$|@\w+$"
     ).match(value):
         return False
     # Names and versions are words and numbers; passwords are a word with a number, or words with a number at the end.
