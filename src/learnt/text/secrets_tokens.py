@@ -367,7 +367,7 @@ def _find_named(text: str, start: int, end: int, parts: list[str]) -> Span | Non
         len(parts) <= 4
         and len(tail) >= 36
         and not tail.islower()
-        and "." not in text[start:end]
+        and "." not in text[start:end].rstrip(".")
         and compile_once(r"[a-z][a-z0-9]{1,9}$").match(name)
     ):
         if compile_once(_NO_VENDOR).fullmatch(name) or not is_random(tail, least=36, known=False):
