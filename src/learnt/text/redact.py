@@ -92,7 +92,7 @@ def may_hold_secrets(text: str) -> bool:
     if len(text) > _LONG:
         return True
     # Secrets hold no angle brackets; sigils do.
-    words = text.replace("<", " ").replace(">", " ").split()
+    words = (text.replace("<", " ").replace(">", " ") if "<" in text or ">" in text else text).split()
     if words and max(map(len, words)) >= _MIN_SECRET_LENGTH:
         return True
     if len(words) < 2:

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 _BEFORE, _AFTER = 200, 400  # letters around such writing that are read again
 # The escapes of JSON, JavaScript, HTML and addresses for one visible Latin-1 character.
 _ESCAPE = (
-    r"\\(?:\\{0,9}(?:u00([2-7a-fA-F][0-9A-Fa-f])|x([2-7][0-9A-Fa-f])|(/)))|%(2[BbDdFf]|3[ADad]|40|5[Ff])|&#(\d\d);"
+    r"[\\%&](?:(?<=\\)\\{0,9}(?:u00([2-7a-fA-F][0-9A-Fa-f])|x([2-7][0-9A-Fa-f])|(/))|(?<=%)(2[BbDdFf]|3[ADad]|40|5[Ff])"
+    r"|(?<=&)#(\d\d);)"
 )
 _LAYOUT = r"\\\\{0,7}(?:u00(?:0a|0A|0d|0D|09|20|22|26|27|3c|3C|3e|3E|60)|[nrt])"
-_MARKS = ("\\u00", "\\x", "\\/", "%2", "%3", "%40", "%5", "&#")
+_MARKS = {"\\": ("\\u00", "\\x", "\\/"), "%": ("%2", "%3", "%40", "%5"), "&#": ("&#",)}
 _BLANK = r"(?:[ \t]|\\?\r?\n|\\{1,8}[nrt]){0,40}+"
 # What is between two strings that a program joins.
 _JOINT = (
@@ -60,7 +61,7 @@ def _plain(escape: str) -> str:
 
 def find_in_views(text: str, finders: Sequence[Finder], joiners: Sequence[Finder]) -> Iterator[Span]:
     """Yield what the finders find after unescaping the text and joining its strings."""
-    if ("\\" in text or "%" in text or "&#" in text) and any(mark in text for mark in _MARKS):
+    if any(sign in text and any(mark in text for mark in marks) for sign, marks in _MARKS.items()):
         pieces = ((*match.span(), _letter(match)) for match in compile_once(_ESCAPE).finditer(text))
         yield from _find_replaced(text, pieces, (lambda view: _find_joined(view, joiners), *finders))
     yield from _find_joined(text, joiners)
