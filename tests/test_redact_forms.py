@@ -109,6 +109,11 @@ Extra command line arguments to pass to the fortran77 compiler.
 self.serv.add_feature("AUTH CRAM-MD5")
 echo 'hello world' | base64 > EncodedMessage
 splitpasswd('user+1:a+b')
+The ID of the subnet used for the endpoint1.
+host = 'bf1d:cb48:4513:d1f1:efdd:b290:9ff9:64be'
+'secret': 'V1SecretProjection', 'service_account_token': 'V1ServiceAccountTokenProjection'
+# credentials to be usable, these are used by oauth2client.
+cluster.masterAuth = self.messages.MasterAuth2(
 """.strip().splitlines()
 
 

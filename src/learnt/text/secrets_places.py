@@ -208,6 +208,8 @@ def _find_positions(text: str) -> Iterator[Span]:
 def _find_position(text: str, anchor: str, skipped: int) -> Iterator[Span]:
     """Find the word that follows a command and a number of other words."""
     for place in find_places(text, (anchor,)):
+        if text[place - 1 : place].isalnum():
+            continue  # a part of a word
         if " " not in anchor and compile_once(r"\w*[ \t]*=").match(text, place + len(anchor)):
             continue  # a variable
         skip = rf"[\w./:-]{{0,60}}(?:{_ANY_WORD}){{{skipped}}}"
