@@ -12,6 +12,7 @@ import pytest
 
 from learnt import Memory
 from learnt.system.detached import INTERNAL
+from learnt.trust import AGENT_VARIABLES
 from tests.soak import seed_of
 from tests.support.disk import Disk, small_disk
 from tests.support.doors import Done, Learnt, open_doors, start_doors
@@ -74,12 +75,13 @@ def share(request: pytest.FixtureRequest) -> Callable[[int], int]:
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty home, and no settings from outside."""
     for name in list(os.environ):
-        if name.startswith(("LEARNT_", "XDG_")):
+        if name.startswith(("LEARNT_", "XDG_")) or name in AGENT_VARIABLES:
             monkeypatch.delenv(name)
     folder = tmp_path / "home"
     folder.mkdir()
     monkeypatch.setenv("HOME", str(folder))
     monkeypatch.setenv("LOGNAME", "anna")
+    monkeypatch.setenv("LEARNT_TRUSTED", str(tmp_path))  # tests of trust remove it
     monkeypatch.setenv("LEARNT_LEARNINGS_REGENERATE_EVERY", "0")  # no process outlives a test that does not wait for it
     monkeypatch.setattr("learnt.llm._MAX_PAUSE_S", 0.1)  # a call to a model is retried soon
     monkeypatch.setenv("LEARNT_HOOK_DEADLINE_MS", "20000")  # tests ask what a hook says, not how busy the machine is

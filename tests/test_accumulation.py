@@ -159,7 +159,8 @@ def test_what_people_did_on_branches_arrives_with_the_merge_and_old_branches_bri
         assert lesson(15) in bullets
     assert [shop.all()[lesson(number)].status for number in (1, 5)] == ["hidden", "hidden"]
     assert len(shop.all()) == 15 + 2
-    assert set(parse(before).bullets) <= set(parse(shop.text).bullets)
+    kept = {bullet for bullet in parse(before).bullets if bullet.section != "On trial"}
+    assert kept <= set(parse(shop.text).bullets)
 
 
 def test_while_a_merge_conflicts_nothing_is_read_and_what_a_person_makes_of_it_counts(shop: Workshop) -> None:
@@ -309,7 +310,7 @@ def test_each_task_is_one_call_and_what_the_model_says_is_done_as_far_as_it_may_
     known = shop.all()
     new = known[addition(1)["title"]]
     assert (new.status, new.origin, new.task, new.discovery) == ("active", "model", tasks[0], "blocker")
-    assert (new.confidence, new.category, new.times_helpful) == (0.7, "Testing Patterns", 0)
+    assert (new.confidence, new.category, new.times_helpful) == (0.5, "Testing Patterns", 0)
     assert new.title in shop.bullets
     shown = shop.learnt("show", new.id).out
     assert " · trial · " in shown
@@ -660,6 +661,10 @@ def test_a_prompt_carries_the_files_that_the_strategy_names(
     monkeypatch.setenv("LEARNT_LEARNINGS_INJECTION_STRATEGY", strategy)
     shop.done([1, 2])
     shop.done([3, 4], goal="fair")
+    shop.update()
+    with Memory.open(shop.folder) as memory:
+        for learning in memory.learnings().learnings:
+            memory.like(learning.id)
     shop.update()
     (shop.folder / "spec.md").write_text("Tills have drawers.")
 

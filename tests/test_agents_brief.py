@@ -165,7 +165,7 @@ def test_pinned_and_proven_come_first_then_impact_then_youth(memory: Memory) -> 
 
 
 def test_what_was_learnt_again_comes_before_what_is_younger(memory: Memory) -> None:
-    memory.learn("Close the cursor first", task="task_1", confidence=0.7)
+    memory.add("Close the cursor first")
     memory.learn("Close the cursor first", task="task_2")
     add(memory, "Young")
     assert [one.title for one in standing(memory.context)] == ["Close the cursor first", "Young"]
@@ -180,7 +180,8 @@ def test_what_is_put_away_or_proposed_is_left_out_and_nothing_is_told_twice(memo
 
 def test_the_rule_says_why_something_is_left_out() -> None:
     learnings = [
-        Learning(id=f"learn_{number}", title=f"T{number}", confidence=0.7, created_at=number) for number in range(4)
+        Learning(id=f"learn_{number}", title=f"T{number}", confidence=0.7, vouched="person", created_at=number)
+        for number in range(4)
     ]
     found = rule.choose(
         {"git": learnings},

@@ -126,6 +126,7 @@ def _generate(chance: random.Random, count: int) -> Iterator[Learning]:
             category=chance.choice(CATEGORIES),
             polarity=chance.choice(("do", "avoid")),
             origin=chance.choice(("person", "agent", "agent", "model")),
+            vouched=chance.choice(("", "person", "evidence", "evidence")),
             goal=chance.choice(("", "release")),
             task=chance.choice(TASKS),
             confidence=chance.choice((0.1, 0.59, GATE, 0.1 + 0.2 + 0.3, 0.61, 1.0)),

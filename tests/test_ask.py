@@ -26,7 +26,7 @@ from learnt.mine.ask import (
     read_changes,
 )
 from learnt.model import PARAGRAPHS, TITLE_LIMIT, Discovery, Learning
-from learnt.text.templates import read_template
+from learnt.system.templates import read_template
 
 KNOWN = "learn_known1"
 ADDITION: dict[str, Any] = {
@@ -125,7 +125,7 @@ class TestRequest:
 
     def test_a_project_can_have_a_template_of_its_own(self, tmp_path: Path) -> None:
         (tmp_path / "extract.md").write_text("Costs $5, ${material} and $unknown.\n")
-        system, prompt = request(template=read_template(TEMPLATE, (str(tmp_path), TEMPLATES)))
+        system, prompt = request(template=read_template(TEMPLATE, (TEMPLATES,), own=str(tmp_path)))
 
         assert system == ""
         assert prompt.startswith("Costs $5, <quoted")
@@ -143,7 +143,7 @@ class TestRequest:
         (tmp_path / "extract.md").write_bytes(b"\xff\xfe")
 
         with pytest.raises(LearntError, match=r"extract\.md"):
-            read_template(TEMPLATE, (str(tmp_path), TEMPLATES))
+            read_template(TEMPLATE, (TEMPLATES,), own=str(tmp_path))
 
     @pytest.mark.parametrize("name", ["../secret", "a/b", "", "extract\n", "nothing"])
     def test_a_template_that_is_none_is_empty(self, name: str) -> None:

@@ -246,7 +246,7 @@ class TestAdd:
         kept = shop.json("show", id)
         assert kept["title"] == "Run `make lint` before each commit"
         assert (kept["confidence"], kept["status"], kept["origin"], kept["scope"]) == (
-            0.7,
+            0.8,
             "active",
             "person",
             "project",
@@ -404,8 +404,8 @@ class TestList:
         done = stocked("list", "--limit", "2", "--status", "all")
         lines = done.out.splitlines()
         assert len(lines) == 2
-        assert lines[0].endswith("0.70  D  [archived]")
-        assert lines[1].endswith("0.70  Avoid: C  [pinned, #ciax, #github]")
+        assert lines[0].endswith("0.80  D  [archived]")
+        assert lines[1].endswith("0.80  Avoid: C  [pinned, #ciax, #github]")
         assert "2 of 4" in done.err
         assert "--offset 2" in done.err
         assert "\x1b" not in done.out + done.err
@@ -491,9 +491,9 @@ class TestChanges:
         id = either.add("Title")
         assert either.text("like", id) == f"Liked {id}: Title\n"
         assert "already done" in either.text("like", id)
-        assert either.json("like", id)["confidence"] == 0.75
+        assert either.json("like", id)["confidence"] == 0.85
         monkeypatch.setenv("LEARNT_PERSON", "ben")
-        assert either.json("like", id)["confidence"] == 0.8
+        assert either.json("like", id)["confidence"] == 0.9
         assert [event["who"] for event in either.json("history", id)] == ["anna", "anna", "ben"]
 
     def test_pin_and_unpin(self, shop: Line) -> None:
@@ -631,8 +631,8 @@ class TestHistoryAndUndo:
     def test_a_like_that_was_taken_back_can_be_given_again(self, shop: Line) -> None:
         id = shop.add("One")
         shop.text("like", id)
-        assert shop.json("undo", id)["confidence"] == 0.7
-        assert shop.json("like", id)["confidence"] == 0.75
+        assert shop.json("undo", id)["confidence"] == 0.8
+        assert shop.json("like", id)["confidence"] == 0.85
 
 
 class TestExportAndImport:
@@ -657,8 +657,8 @@ class TestExportAndImport:
             monkeypatch.chdir(other)
             stocked.text("init")
             (other / "file").write_text(text)
-            assert tells(stocked.text("import", "file"), "3 added", "0 updated", "0 unchanged")
-            assert tells(stocked.text("import", "file"), "0 added", "0 updated", "3 unchanged")
+            assert tells(stocked.text("import", "file", "--as-is"), "3 added", "0 updated", "0 unchanged")
+            assert tells(stocked.text("import", "file", "--as-is"), "0 added", "0 updated", "3 unchanged")
             assert {format: stocked.text("export", "--format", format) for format in texts} == texts
 
     def test_export_writes_one_object_a_line_or_a_file_and_filters_by_status(
@@ -678,7 +678,8 @@ class TestExportAndImport:
         file = project / "learnings.md"
         text = shop.text("export", "--format", "markdown")
         file.write_text(text.replace("once", "twice").replace("Title", "New"))
-        assert shop.json("import", str(file))["updated"] == 1
+        assert shop.json("import", str(file))["kept"] == 1
+        assert shop.json("import", str(file), "--as-is")["updated"] == 1
         kept = shop.json("show", id)
         assert (kept["title"], kept["action"], kept["tags"]) == ("New", "twice", ["a"])
         assert shop.json("undo", id)["title"] == "Title"
@@ -690,10 +691,10 @@ class TestExportAndImport:
         text = shop.text("export").replace("Title", "From the file")
         monkeypatch.setattr("learnt.flow.context.now_ms", lambda: now_ms() + 3_600_000)
         shop.text("edit", id, "--title", "From the store")
-        done = shop("import", "-", stdin=text)
+        done = shop("import", "-", "--as-is", stdin=text)
         assert done.code == 0
         assert "version was kept: 1" in done.err
-        assert shop.json("import", "-", stdin=text)["kept"] == 1
+        assert shop.json("import", "-", "--as-is", stdin=text)["kept"] == 1
         assert shop.titles() == ["From the store"]
 
     @pytest.mark.parametrize(
@@ -789,7 +790,7 @@ class TestPurgeAndBackup:
             memory.add("Keeps the log full", action="x" * 20_000)
         assert any(SECRET.encode() in content for content in contents(project / ".learnt").values())
 
-        told = shop.text("purge", id)
+        told = shop.text("purge", id, "--yes")
         assert id in told
         assert "contained it: 2" in told
         assert [name for name, content in contents(project).items() if SECRET.encode() in content] == []
@@ -817,7 +818,7 @@ class TestPurgeAndBackup:
         id = shop.add("Title", "--action", SECRET)
         backup = Path(shop.json("backup")["path"])
         backup.rename(backup.with_suffix(".db.unfinished"))
-        shop.text("purge", id)
+        shop.text("purge", id, "--yes")
         assert [name for name, content in contents(project).items() if SECRET.encode() in content] == []
 
     def test_purge_on_either_database_leaves_the_others(self, either: Line) -> None:
@@ -882,8 +883,8 @@ class TestUserWideStore:
         assert "from user" in shop.text("show", id)
 
         assert shop.json("edit", id, "--title", "True at home")["scope"] == "user"
-        assert shop.json("like", id, "--user")["confidence"] == 0.75
-        assert shop.json("undo", shop.json("history", id)[-1]["id"])["confidence"] == 0.7
+        assert shop.json("like", id, "--user")["confidence"] == 0.85
+        assert shop.json("undo", shop.json("history", id)[-1]["id"])["confidence"] == 0.8
         assert "True at home" in shop.text("export", "--user")
         assert "True at home" not in shop.text("export")
         monkeypatch.chdir(tmp_path)
@@ -1252,7 +1253,7 @@ class TestProcess:
         added = json.loads(learnt("add", "Run the linter", "--json").out)
         assert learnt("edit", added["id"], "--title", "Run the [bold]linter[/]").code == 0
         listed = learnt("list")
-        assert listed.out == f"{added['id']}  0.70  Run the [bold]linter[/]\n"
+        assert listed.out == f"{added['id']}  0.80  Run the [bold]linter[/]\n"
         assert listed.err == ""
         history = learnt("history", added["id"])
         assert "+ title: Run the [bold]linter[/]" in history.out

@@ -247,6 +247,8 @@ def test_a_trap_that_an_agent_found_is_told_of_at_its_file(project: Path, learnt
     Client(learnt, "claude", "earlier").tell("Stop", last_assistant_message=said)
     with Memory.open(project) as memory:
         memory.worker.catch_up()
+        for learning in memory.learnings().learnings:
+            memory.like(learning.id)
     client = Client(learnt, "claude")
 
     def edit(path: str) -> str:
@@ -416,7 +418,7 @@ def test_an_answer_never_has_more_than_9500_characters(project: Path, learnt: Le
     (project / "learnt.toml").write_text("brief_tokens = 100000\nbrief_learnings = 50\n")
     with Memory.open(project) as memory:
         for number in range(40):
-            memory.add(f'Shop "{number}" sells "shops"', observation='"\\\n' * 900 + f"№ {number}")
+            memory.add(f'Shop "{number}" sells "shops"', observation='"\\\n' * 600 + f"№ {number}")
 
     told = json.dumps({"hook_event_name": "UserPromptSubmit", "session_id": "1", "prompt": "a shop that sells shops"})
     done = learnt("hook", stdin=told)

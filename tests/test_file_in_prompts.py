@@ -69,7 +69,7 @@ def test_what_the_file_gives_is_counted_and_can_be_marked(shop: Workshop) -> Non
     with shop.open() as memory:
         till, door = memory.get(till.id), memory.get(door.id)
         assert (till.times_injected, till.times_helpful, till.times_not_helpful) == (1, 1, 0)
-        assert (door.times_injected, door.times_helpful, door.times_not_helpful) == (1, 0, 1)
+        assert (door.times_injected, door.times_helpful, door.times_not_helpful) == (1, 0, 0), "a person's word stands"
         assert memory.work.were_given_learnings([task], since=0)
 
 

@@ -72,7 +72,7 @@ def test_a_link_out_of_the_project_is_neither_read_nor_written(memory: Memory, t
     outside.write_text("- precious\n")
     Path(memory.file.path()).symlink_to(outside)
     for act in (memory.file.update, memory.file.clear, memory.file.read):
-        with pytest.raises(WrongRequest, match="link to a file outside the project"):
+        with pytest.raises(WrongRequest, match="it is a link, and learnt follows none"):
             act()
     assert outside.read_text() == "- precious\n"
 

@@ -238,6 +238,8 @@ def test_the_answers_about_upkeep_keep_their_shape(shop: Outside, golden: Golden
     shop.json("backup", "--restore", saved)
     shop.json("usage")
     shop.json("stats", "--weeks", "1", "--limit", "2")
+    shop.json("trust", "--yes")
+    shop.json("untrust")
     golden.check("upkeep.txt", shop.transcript())
 
 
@@ -260,7 +262,8 @@ def test_exports_keep_their_form_and_can_be_read_again(
     elsewhere.mkdir()
     other = Outside(elsewhere, shop.home, monkeypatch)
     other.quietly("init")
-    shop.write(f"$ cd elsewhere; learnt import - --json\n{other.quietly('import', '-', '--json', stdin=jsonl).out}")
+    told = other.quietly("import", "-", "--as-is", "--json", stdin=jsonl).out
+    shop.write(f"$ cd elsewhere; learnt import - --as-is --json\n{told}")
     assert other.quietly("export").out == jsonl
     golden.check("transfer.txt", shop.transcript())
 

@@ -57,7 +57,7 @@ def test_the_end_of_a_turn_is_debriefed(project: Path, learnt: Learnt) -> None:
     assert _context(learnt("hook", stdin=event_text("Stop", last_assistant_message=said))) == ""
 
     with _debriefed(project) as memory:
-        assert memory.get(learning.id).confidence == 0.75
+        assert memory.get(learning.id).confidence == 0.85
         assert memory.search("close the cursor")[0].learning.origin == "agent"
     own = learnt("hook", stdin=event_text("UserPromptSubmit", prompt="close the cursor first"))
     assert _context(own) == "", "a conversation is not given back what it taught itself"
@@ -75,7 +75,7 @@ def test_gemini_has_other_names_for_the_same(project: Path, learnt: Learnt) -> N
     said = f"Done.\nLEARNING_HELPFUL: {learning.id}"
     learnt("hook", "--client", "gemini", stdin=event_text("AfterAgent", prompt=prompt, prompt_response=said))
     with _debriefed(project) as memory:
-        assert memory.get(learning.id).confidence == 0.75
+        assert memory.get(learning.id).confidence == 0.85
 
 
 def test_a_process_answers_keeps_and_stays_silent_whatever_it_is_sent(project: Path, learnt_process: Learnt) -> None:
@@ -91,7 +91,7 @@ def test_a_process_answers_keeps_and_stays_silent_whatever_it_is_sent(project: P
         assert _context(learnt_process("hook", "--client", "claude", stdin=rubbish)) == ""
 
     with _debriefed(project) as memory:
-        assert memory.get(learning.id).confidence == 0.75
+        assert memory.get(learning.id).confidence == 0.85
         assert memory.search("close the cursor")[0].learning.origin == "agent"
 
 
@@ -277,7 +277,9 @@ def test_a_client_that_drips_is_not_waited_for_longer(project: Path, monkeypatch
 
 def test_a_turn_that_cannot_be_kept_is_given_up_before_a_client_does(project: Path, learnt_process: Learnt) -> None:
     learnt_process("init")
-    with Locked(str(project / ".learnt" / "spool.lock")):
+    with Memory.open(project) as memory:
+        spool = memory.context.store.spool
+    with Locked(spool._append_lock):
         done = learnt_process(
             "hook", stdin=event_text("Stop", last_assistant_message="<learning>Close the cursor</learning>")
         )

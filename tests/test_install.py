@@ -659,15 +659,15 @@ def test_aider_is_not_set_up_for_all_projects(learnt: Learnt, home: Path) -> Non
     assert not (home / ".aider.conf.yml").exists()
 
 
-def test_links_and_modes_stay(learnt: Learnt, project: Path, tmp_path: Path) -> None:
+def test_links_and_modes_stay(learnt: Learnt, home: Path, tmp_path: Path) -> None:
     real = put(tmp_path / "dotfiles" / "claude.json", b'{"a": 1}\n')
     real.chmod(0o640)
-    (project / ".claude").mkdir()
-    link = project / ".claude/settings.json"
+    (home / ".claude").mkdir()
+    link = home / ".claude/settings.json"
     link.symlink_to(real)
 
     for verb in ("install", "uninstall"):
-        assert learnt(verb, "claude-code").code == 0
+        assert learnt(verb, "claude-code", "--user").code == 0
         assert link.is_symlink()
         assert stat.S_IMODE(real.stat().st_mode) == 0o640
         assert (b"learnt" in real.read_bytes()) == (verb == "install")

@@ -10,7 +10,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from learnt.learnings_file.lines import bullet_key, category_of, edit_fields, fields_of, heading_of, line_of
+from learnt.learnings_file.lines import ON_TRIAL, bullet_key, category_of, edit_fields, fields_of, heading_of, line_of
 from learnt.learnings_file.merge import Edits, merge
 from learnt.learnings_file.read import Bullet, LooseText, ParsedFile, lines_for_prompt, parse
 from learnt.learnings_file.write import Rendering, compare_renderings, diff, render, select
@@ -46,8 +46,12 @@ LINES = st.sampled_from(NASTY) | st.text(st.characters(exclude_categories=()), m
 
 
 def learning(number: int, text: str, **fields: object) -> Learning:
-    made = {"id": f"learn_{number}", "origin": "agent", "created_at": number, **fields_of(text), **fields}
+    who = {"origin": "agent", "vouched": "evidence"}
+    made = {"id": f"learn_{number}", **who, "created_at": number, **fields_of(text), **fields}
     return Learning(**made)  # type: ignore[arg-type]
+
+
+new = learning
 
 
 def rendering(*learnings: Learning, id: str = "r_1", **options: object) -> Rendering:
@@ -291,7 +295,14 @@ def test_a_longer_file_has_sections_and_keeps_the_order_that_people_gave_them() 
 
 
 @given(
-    st.lists(st.tuples(LINES, st.sampled_from(["", "testing", "Ours", "general"]) | LINES.map(fold)), max_size=12),
+    st.lists(
+        st.tuples(
+            LINES,
+            st.sampled_from(["", "testing", "Ours", "general"]) | LINES.map(fold),
+            st.sampled_from(["", "person", "evidence"]),
+        ),
+        max_size=12,
+    ),
     st.integers(0, 2500),
     st.lists(st.sampled_from(["Testing", "Ours", "General"]), max_size=2),
     st.lists(LINES | st.sampled_from(["", "- a", "  b", "```", "## Testing", "<!--", "-->", "    # code"])).map(
@@ -300,11 +311,11 @@ def test_a_longer_file_has_sections_and_keeps_the_order_that_people_gave_them() 
 )
 @settings(deadline=None)
 def test_what_is_written_reads_back_within_the_bound(
-    given: list[tuple[str, str]], max_tokens: int, sections: list[str], people: str
+    given: list[tuple[str, str, str]], max_tokens: int, sections: list[str], people: str
 ) -> None:
     learnings = [
-        learning(number, line, category=category[:100].strip())
-        for number, (line, category) in enumerate(given)
+        learning(number, line, category=category[:100].strip(), vouched=vouched)
+        for number, (line, category, vouched) in enumerate(given)
         if fold(line)
     ]
     loose = parse(people).loose
@@ -318,7 +329,9 @@ def test_what_is_written_reads_back_within_the_bound(
     for bullet in file.bullets:
         (shown,) = [one for one in learnings if one.id == bullet.id]
         assert bullet.text in (line_of(shown), "See and <!-- learnt: r_other -->")
-        assert bullet.section in ("", heading_of(category_of(heading_of(shown.category))))
+        section = heading_of(category_of(heading_of(shown.category))) if shown.vouched else ON_TRIAL
+        assert bullet.section in ("", section)
+        assert (bullet.section == ON_TRIAL) == (not shown.vouched)
     for piece in loose:
         assert piece.text in file.text
     again = rendering(*learnings, max_tokens=max_tokens, sections=read.sections, loose=read.loose)
@@ -348,6 +361,9 @@ def chosen(*learnings: Learning, tasks: Sequence[str] = (), since_ms: int = 1000
 
 
 def test_pinned_proven_and_people_s_learnings_stay_and_others_pass_with_the_window() -> None:
+    def learning(number: int, text: str, **fields: object) -> Learning:
+        return new(number, text, **{"vouched": "person" if fields.get("origin") == "person" else "", **fields})
+
     pinned = learning(1, "a", pinned=True)
     person = learning(2, "b", origin="person")
     proven = learning(3, "c", times_helpful=4)
@@ -359,8 +375,22 @@ def test_pinned_proven_and_people_s_learnings_stay_and_others_pass_with_the_wind
     hidden = learning(9, "i", pinned=True, status="hidden")
     everything = (hidden, imported, again, past, newer, recent, proven, person, pinned)
     assert chosen(*everything, tasks=["task_1"]) == [
-        "learn_1", "learn_3", "learn_2", "learn_8", "learn_5", "learn_4", "learn_7",
+        "learn_2", "learn_1", "learn_3", "learn_8", "learn_5", "learn_4", "learn_7",
     ]  # fmt: skip
+
+
+def test_what_nobody_vouches_for_stands_last_in_a_section_of_its_own() -> None:
+    vouched = [learning(n, f"text {n}", category="testing") for n in range(2)]
+    others = [learning(10 + n, f"other {n}", category="testing", vouched="", task="task_1") for n in range(20)]
+    shown = select([*others, *vouched], window_tasks=frozenset(["task_1"]), since_ms=0, stage=stage, impact=impact)
+    assert len(shown) == 12
+    file = rendering(*shown)
+    assert parse(file.text).sections == ("Testing", "On trial")
+    assert {bullet.section for bullet in file.bullets if int(bullet.id[6:]) >= 10} == {"On trial"}
+    moved = "\n".join(line for line in file.text.split("\n") if line != "## On trial")
+    assert set(merged(moved, file, *shown).accepted) == {one.id for one in shown if not one.vouched}
+    assert merged(moved, file, *shown).moved == ()
+    assert merged(file.text, file, *shown) == Edits()
 
 
 def test_equal_texts_are_shown_once() -> None:
@@ -554,7 +584,8 @@ class Team(RuleBasedStateMachine):
     @rule(text=WORDS, category=st.sampled_from(["", "testing", "code_structure"]), pinned=st.booleans())
     def an_agent_learns(self, text: str, category: str, pinned: bool) -> None:
         if found_in(self.store.values(), text) is None:
-            made = learning(self.number(), text, category=category, pinned=pinned, task="task_1")
+            vouched = "" if len(text) % 2 else "evidence"
+            made = learning(self.number(), text, category=category, pinned=pinned, task="task_1", vouched=vouched)
             self.store[made.id] = made.replace(origin="agent")
 
     @rule(place=PLACE, status=st.sampled_from(["hidden", "archived", "superseded", "proposed"]))
@@ -712,6 +743,8 @@ class Team(RuleBasedStateMachine):
             self.store[id] = self.store[id].replace(status="hidden")
         for id, category in edits.moved:
             self.store[id] = self.store[id].replace(category=category)
+        for id in (*edits.accepted, *dict(edits.changed)):
+            self.store[id] = self.store[id].replace(vouched="person")
 
     def pick(self, place: int) -> Learning:
         return list(self.store.values())[place % len(self.store)]

@@ -34,13 +34,13 @@ from tests.support.words import tells
 
 
 def test_a_learning_marked_unhelpful_three_times_leaves_the_brief(memory: Memory) -> None:
-    learning = memory.add("Skip the slow tests when in a hurry")
+    learning = memory.add("Skip the slow tests when in a hurry", origin="agent")
     for task in ("task_1", "task_2", "task_3"):
         assert learning.id in memory.brief("run the slow tests", task=task).learning_ids
         memory.debrief(task, f"LEARNING_NOT_HELPFUL: {learning.id}", result="done")
 
     assert learning.id not in memory.brief("run the slow tests", task="task_4").learning_ids
-    assert memory.get(learning.id).confidence == 0.4
+    assert memory.get(learning.id).confidence == 0.2
 
 
 def test_from_the_command_line_a_mark_changes_the_order_of_the_next_brief(
@@ -242,10 +242,10 @@ def test_a_mark_that_was_undone_can_be_given_again(memory: Memory) -> None:
     assert f"learnt undo {learning.id}" in refused.value.hint
 
     memory.undo(learning.id)
-    assert memory.mark(learning.id, "task_1", helpful=False).confidence == 0.6
+    assert memory.mark(learning.id, "task_1", helpful=False).confidence == 0.7
     memory.undo(learning.id)
     memory.undo(memory.history(learning.id)[-1].id)  # takes the undoing back, and the mark stands again
-    assert memory.get(learning.id).confidence == 0.6
+    assert memory.get(learning.id).confidence == 0.7
     with pytest.raises(WrongRequest, match="already"):
         memory.mark(learning.id, "task_1", helpful=True)
 
@@ -256,8 +256,8 @@ def test_a_mark_on_a_user_wide_learning_can_be_undone_and_given_again(project: P
     with Memory.open(project, clock=clock) as memory:
         memory.brief("cache the schema", task="task_1")
         memory.mark(learning.id, "task_1", helpful=True)
-        assert memory.undo(learning.id).confidence == 0.7
-        assert memory.mark(learning.id, "task_1", helpful=False).confidence == 0.6
+        assert memory.undo(learning.id).confidence == 0.8
+        assert memory.mark(learning.id, "task_1", helpful=False).confidence == 0.7
 
 
 def test_a_brief_without_room_says_so_and_names_its_task(learnt: Callable[..., Done]) -> None:
@@ -369,7 +369,7 @@ def test_what_an_agent_learnt_is_kept_once_and_counted_after_that(memory: Memory
     assert (learning.title, learning.kind, learning.confidence) == (
         "Close the cursor before the commit.",
         "gotcha",
-        0.7,
+        0.5,
     )
     assert (learning.origin, learning.task, learning.discovery) == ("agent", "task_1", "blocker")
     assert {"db", "store.py", "busyerror"} <= set(learning.tags)
@@ -440,8 +440,7 @@ def test_a_recurrence_counts_once_for_each_task_and_not_for_the_one_that_taught_
 def test_what_the_program_put_away_comes_back_when_it_is_learnt_again(memory: Memory, clock: Clock) -> None:
     sigil = "<learning>Lint first.</learning>"
     [id] = memory.debrief("task_1", sigil).learnings
-    clock.advance(days=100)
-    memory.tidy()
+    age(memory, clock, days=130)
     assert memory.get(id).status == "archived"
 
     memory.debrief("task_2", sigil)
@@ -479,7 +478,7 @@ def test_only_marks_on_what_was_given_count_and_only_once(memory: Memory) -> Non
 
     assert (first.helpful, set(first.refused_marks)) == ((given.id,), {never_given.id, "learn_nobody"})
     assert second.helpful == quoted.helpful == quoted.refused_marks == ()
-    assert memory.get(given.id).confidence == 0.75
+    assert memory.get(given.id).confidence == 0.85
     assert memory.get(given.id).times_helpful == 1
     assert memory.get(never_given.id) == never_given
     with pytest.raises(WrongRequest, match="already"):
@@ -493,7 +492,7 @@ def test_contradicting_marks_cancel_each_other(memory: Memory) -> None:
     memory.brief("cache the schema", task="task_1")
     read = memory.debrief("task_1", f"LEARNING_HELPFUL: {learning.id}\nLEARNING_NOT_HELPFUL: {learning.id}")
     assert read.refused_marks == (learning.id,)
-    assert memory.get(learning.id).confidence == 0.7
+    assert memory.get(learning.id).confidence == 0.8
 
 
 def test_a_brief_again_for_a_retry_counts_the_learning_once(memory: Memory) -> None:
@@ -587,7 +586,7 @@ def test_user_wide_learnings_are_briefed_counted_and_marked_where_they_live(proj
         assert memory.debrief("task_1", f"LEARNING_HELPFUL: {learning.id}").helpful == (learning.id,)
     with Memory.open_user() as mine:
         now = mine.get(learning.id)
-        assert (now.times_injected, now.times_helpful, now.confidence) == (1, 1, 0.75)
+        assert (now.times_injected, now.times_helpful, now.confidence) == (1, 1, 0.85)
 
 
 def test_what_a_learning_replaces_is_told_from_every_store(project: Path) -> None:
@@ -628,7 +627,7 @@ def test_a_slot_is_kept_for_a_trial_though_enough_trusted_learnings_fit(memory: 
 
 def test_a_trial_ends_when_it_was_shown_often_and_never_helped(memory: Memory) -> None:
     doubtful = memory.add("Restart the queue worker twice", origin="agent")
-    for number in range(10):
+    for number in range(3):
         assert doubtful.id in memory.brief("restart the queue worker", task=f"task_{number}").learning_ids
     assert memory.brief("restart the queue worker", task="task_last").learning_ids == ()
 
@@ -751,21 +750,38 @@ def test_a_brief_never_exceeds_its_budget_and_nothing_ends_its_fence(
     assert text.count("<learnt-brief") == (1 if text else 0)
 
 
+def age(memory: Memory, clock: Clock, *, days: int) -> int:
+    """Let time pass with an upkeep at least every month; return how many learnings were archived."""
+    archived = 0
+    for step in [30] * (days // 30) + [days % 30]:
+        clock.advance(days=step)
+        archived += memory.tidy().archived
+    return archived
+
+
 def test_unused_learnings_fade_by_the_month_and_tidying_twice_changes_nothing(memory: Memory, clock: Clock) -> None:
-    fading, used = memory.add("Fading"), memory.add("Cache the schema")
+    fading = memory.add("Fading", origin="model", confidence=0.7, pinned=True)
+    used = memory.add("Cache the schema", origin="model", confidence=0.7, pinned=True)
     clock.advance(days=29)
     assert memory.tidy().decayed == 0
     memory.brief("cache the schema", task="task_1")
-    clock.advance(days=36)
+    clock.advance(days=6)
+    assert memory.tidy().decayed == 1
+    clock.advance(days=30)
 
     assert memory.tidy().decayed == 2
     assert memory.tidy().decayed == 0
     assert memory.get(fading.id).confidence == 0.66, "two whole months"
     assert memory.get(used.id).confidence == 0.68, "one whole month since it was shown"
     assert memory.history(fading.id)[-1].who == "learnt"
-    clock.advance(days=3000)
-    memory.tidy()
+    age(memory, clock, days=3000)
     assert memory.get(fading.id).confidence == 0.1, "nothing is quite forgotten"
+
+
+def test_what_a_person_vouches_for_does_not_fade(memory: Memory, clock: Clock) -> None:
+    added, liked = memory.add("Lint first"), memory.like(memory.add("Rebase first", origin="agent").id)
+    age(memory, clock, days=400)
+    assert (memory.get(added.id), memory.get(liked.id)) == (added, liked)
 
 
 def test_old_unproven_learnings_are_archived_and_pinned_or_proven_ones_stay(memory: Memory, clock: Clock) -> None:
@@ -776,9 +792,7 @@ def test_old_unproven_learnings_are_archived_and_pinned_or_proven_ones_stay(memo
     for number in range(3):
         memory.brief("cache the schema", task=f"task_{number}")
         memory.mark(proven.id, f"task_{number}", helpful=True)
-    clock.advance(days=100)
-
-    assert memory.tidy().archived == 2
+    assert age(memory, clock, days=100) == 2
     assert memory.get(imported.id).status == "archived"
 
     assert [memory.get(learning.id).status for learning in (old, pinned, proven)] == ["archived", "active", "active"]
@@ -792,9 +806,7 @@ def test_an_old_learning_that_only_the_program_ever_touched_is_archived(memory: 
     learning = Learning(id="learn_1", title="Found by a model", origin="model", created_at=now, updated_at=now)
     with memory.context.store.transaction():
         learnings.add(memory.context.store.database, learning, Change(what="add", who=PROGRAM, at=now))
-    clock.advance(days=100)
-
-    assert memory.tidy().archived == 1
+    assert age(memory, clock, days=130) == 1
     assert memory.get(learning.id).status == "archived"
 
 
@@ -995,7 +1007,7 @@ def test_marks_of_two_projects_on_a_user_wide_learning_both_count(project: Path,
             memory.brief("cache the schema", task="task_1")
             memory.debrief("task_1", f"LEARNING_HELPFUL: {learning.id}")
     with Memory.open_user() as mine:
-        assert (mine.get(learning.id).times_helpful, mine.get(learning.id).confidence) == (2, 0.8)
+        assert (mine.get(learning.id).times_helpful, mine.get(learning.id).confidence) == (2, 0.9)
 
 
 def test_a_damaged_or_locked_store_beside_ours_costs_a_remark_only(project: Path, tmp_path: Path) -> None:
@@ -1020,7 +1032,7 @@ def test_any_command_with_time_tidies_once_a_day(project: Path, learnt: Callable
     assert learnt("init").code == 0
     long_ago = 1_700_000_000_000
     with Memory.open(project, clock=lambda: long_ago) as memory:
-        learning = memory.add("Fading")
+        learning = memory.add("Fading", origin="agent", confidence=0.7)
     note = project / ".learnt" / "tidied"
 
     assert learnt("list").code == 0

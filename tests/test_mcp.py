@@ -161,14 +161,14 @@ def test_an_agent_is_briefed_marks_and_debriefs(memory: Memory, project: Path) -
         assert "make mail-up" in briefed
         (task,), (brief,) = set(ids(briefed, "task")), set(ids(briefed, "brief"))
         marked = await call(client, "mark", learning=given.id, task=task, helpful=True)
-        assert marked == f"Marked {given.id} as helpful: confidence 0.75"
+        assert marked == f"Marked {given.id} as helpful: confidence 0.85"
         explained = await call(client, "explain", brief=brief)
         assert f"{given.id}  chosen" in explained
         assert given.title in explained
         output = f"<learning>The mail server needs port 2525.</learning>\nLEARNING_HELPFUL: {given.id}\n<task-done/>"
         told = await call(client, "debrief", task=task, output=output)
         assert told.startswith(f"Debriefed {task}: done")
-        assert f"{given.id} (marked for this task already)" in told
+        assert f"{given.id} (was marked in this conversation already)" in told
         assert "2525" in await call(client, "recall", query="which port has the mail server?")
         return task, next(id for id in ids(told, "learn") if id != given.id)
 

@@ -20,7 +20,7 @@ from learnt import Memory
 from learnt.errors import LearntError, NoStore
 from learnt.flow import background
 from learnt.model import Task
-from learnt.store import mirror, tasks
+from learnt.store import MIRROR_FILE, mirror, tasks
 from learnt.store.happened import ForgottenRecord
 from tests.conftest import Clock, command_line
 from tests.support.accumulation import until
@@ -226,7 +226,7 @@ def test_a_worker_for_a_missing_mirror_is_started_once_a_minute(project: Path) -
 @pytest.mark.parametrize("damage", ["bytes", "empty", "older", "newer", "page"])
 def test_a_mirror_that_cannot_be_used_is_made_anew(damage: str, hook: Memory, memory: Memory, project: Path) -> None:
     hook.close()
-    path = project / ".learnt" / mirror.FILE
+    path = project / ".learnt" / MIRROR_FILE
     if damage == "bytes":
         path.write_bytes(b"garbage" * 1_000)
     elif damage == "empty":
@@ -338,7 +338,7 @@ def test_a_project_with_a_file_is_opened_as_ever(tmp_path: Path, clock: Clock) -
         brief = hook.brief("count the till", task="task_1", task_type="session", only_new=True)
         assert brief.learning_ids
         assert "mirror_age_s" not in brief.receipt
-    assert not (folder / ".learnt" / mirror.FILE).exists()
+    assert not (folder / ".learnt" / MIRROR_FILE).exists()
 
 
 # Many at once

@@ -11,7 +11,7 @@ import pytest
 
 from learnt import Memory
 from learnt.doors.cli import run
-from learnt.settings import AGENTS, SETTINGS, Setting, example_lines
+from learnt.settings import AGENTS, BY_KEY, SETTINGS, Setting, example_lines
 from tests.conftest import Done
 
 
@@ -73,6 +73,8 @@ def test_the_nearer_place_wins_and_is_named(settings: Settings) -> None:
         "origin": "default",
         "meaning": "",
         "personal": False,
+        "by": "anybody",
+        "ignored": False,
     }
     settings.user_file.write_text('page_size = 10\nperson = "anna"\nwait_ms = 1\n')
     settings.project_file.write_text('page_size = 20\nperson = "ben"\n')
@@ -148,6 +150,7 @@ def test_every_setting_has_a_variable(settings: Settings) -> None:
         "model.daily_cap_usd": ("2", 2.0),
         "model.monthly_cap_usd": ("3.5", 3.5),
     }
+    values["trusted"] = ("/a:/b", ["/a", "/b"])
     variables = {key: f"LEARNT_{key.upper().replace('.', '_')}" for key in values}
     for key, (text, _) in values.items():
         settings.patch.setenv(variables[key], text)
@@ -255,6 +258,7 @@ def test_an_unknown_key_is_refused_with_the_likely_one(settings: Settings, place
 def test_an_unknown_variable_is_refused_but_signs_between_our_processes_are_none(settings: Settings) -> None:
     settings.patch.setenv("LEARNT_INTERNAL", "1")
     settings.patch.setenv("LEARNT_TASK", "task_1")
+    settings.patch.delenv("LEARNT_TRUSTED")
     assert {record["origin"] for record in settings.shown().values()} == {"default"}
     settings.patch.setenv("LEARNT_PAGESIZE", "5")
     told = settings.refused()
@@ -364,7 +368,7 @@ def test_init_writes_every_setting_commented_out_that_a_project_may_set(settings
     assert settings.run("init")[0] == 0
     lines = settings.project_file.read_text().splitlines()
     assert all(not line or line.startswith("# ") for line in lines)
-    own = [setting for setting in SETTINGS if not setting.personal]
+    own = [setting for setting in SETTINGS if setting.by != "user"]
     written = [key for setting in own for key in keys(setting)]
     for key in written:
         (example,) = [line for line in lines if line.startswith(f"# {key} = ")]
@@ -376,37 +380,91 @@ def test_init_writes_every_setting_commented_out_that_a_project_may_set(settings
     origins = {key: record["origin"] for key, record in settings.shown().items()}
     assert {origins[key] for key in written} == {str(settings.project_file)}
     for setting in SETTINGS:
-        if setting.personal:
+        if setting.by == "user":
             assert not any(line.startswith(f"# {setting.key} = ") for line in lines)
-            assert any(f"`{setting.key}`" in line for line in lines)
 
 
-@pytest.mark.parametrize(
-    "text", ['provider = "openai"', 'command = "sh evil.sh"', 'base_url = "http://evil.example/v1"', "provider = 5"]
-)
-def test_a_project_cannot_choose_whom_a_person_s_model_is(settings: Settings, text: str) -> None:
-    key = f"model.{text.split(maxsplit=1)[0]}"
-    settings.project_file.write_text(f"[model]\n{text}\n")
-    told = settings.refused()
-    assert f"{settings.project_file} sets `{key}`" in told
-    assert str(settings.user_file) in told
-    assert f"LEARNT_{key.upper().replace('.', '_')}" in told
-    for words in (["update"], ["brief", "anything"], ["list"]):
-        code, told = settings.run(*words)
-        assert code == 2
-        assert key in told
-    code, told = settings.run("doctor")
-    assert code != 0
-    assert key in told
+@pytest.mark.parametrize("key", [setting.key for setting in SETTINGS if setting.by in ("person", "user")])
+def test_a_project_cannot_choose_what_is_personal(settings: Settings, key: str) -> None:
+    settings.patch.delenv("LEARNT_TRUSTED")
+    settings.run("init")
+    before = settings.shown()[key]["value"]
+    settings.project_file.write_text(_line_for(key))
+
+    shown = settings.shown()[key]
+
+    assert (shown["value"], shown["ignored"], shown["personal"]) == (before, True, True)
+    assert "learnt trust" in settings.run("config", key)[1]
+    code, told = settings.run("list")
+    assert f"`{key}`" in told
+    assert "learnt trust" in told
+    assert code == (2 if key == "database" else 0)
 
 
-def test_a_person_names_the_model_and_a_project_may_set_the_rest(settings: Settings) -> None:
+@pytest.mark.parametrize("key", [setting.key for setting in SETTINGS if setting.by in ("lower", "higher")])
+def test_a_project_may_only_tighten_a_limit(settings: Settings, key: str) -> None:
+    settings.patch.delenv("LEARNT_TRUSTED")
+    settings.run("init")
+    settings.user_file.write_text(f"{key} = {_tight(key)}\n")
+    settings.project_file.write_text(f"{key} = {_tight(key, steps=1)}\n")
+    assert settings.shown()[key]["origin"] == str(settings.project_file)
+    settings.project_file.write_text(f"{key} = {_tight(key, steps=-1)}\n")
+    assert settings.shown()[key]["origin"] == str(settings.user_file)
+
+    assert settings.run("trust", "--yes")[0] == 0
+
+    assert settings.shown()[key]["origin"] == str(settings.project_file)
+
+
+def test_what_was_accepted_takes_effect_until_it_changes(settings: Settings) -> None:
+    settings.patch.delenv("LEARNT_TRUSTED")
+    settings.run("init")
+    settings.project_file.write_text('page_size = 3\n[work]\nverify = "make test"\n')
+    assert settings.shown()["work.verify"]["value"] == ""
+
+    code, told = settings.run("trust", "--yes")
+
+    assert code == 0
+    assert "work.verify" in told
+    assert "make test" in told
+    assert settings.shown()["work.verify"]["value"] == "make test"
+    settings.project_file.write_text('page_size = 4\n[work]\nverify = "make test"\n')
+    assert settings.shown()["work.verify"]["value"] == "make test"
+    settings.project_file.write_text('[work]\nverify = "make evil"\n')
+    assert settings.shown()["work.verify"]["value"] == ""
+    settings.run("untrust")
+    assert settings.run("list")[0] == 2
+
+
+def test_a_trusted_folder_never_comes_from_a_project(settings: Settings) -> None:
+    settings.patch.delenv("LEARNT_TRUSTED")
+    settings.run("init")
+    settings.project_file.write_text('trusted = ["/"]\nperson = "eve"\n')
+    assert settings.run("trust", "--yes")[0] == 0
+    assert settings.shown()["trusted"]["value"] == []
+    assert settings.shown()["person"]["value"] == "eve"
+
+
+def _line_for(key: str) -> str:
+    (line,) = [line for line in example_lines(BY_KEY[key]) if line.startswith(f"{key} = ")] or [f'{key} = ["/"]']
+    other = {"user_store": "user_store = false", "before_tool": 'before_tool = "off"'}
+    return other.get(key, line) + "\n"
+
+
+def _tight(key: str, *, steps: int = 0) -> float:
+    """Return a limit, or one that is tighter by so many steps."""
+    if isinstance(BY_KEY[key].default, float):
+        return 0.5 + (0.1 if BY_KEY[key].by == "higher" else -0.1) * steps
+    return 500 + (1 if BY_KEY[key].by == "higher" else -1) * steps if key != "work.jobs" else 5 - steps
+
+
+def test_a_person_names_the_model_and_a_project_s_choice_counts_once_it_is_trusted(settings: Settings) -> None:
     settings.user_file.write_text('[model]\nprovider = "openai"\nbase_url = "http://localhost:1/v1"\n')
     settings.project_file.write_text('[model]\nname = "small"\ntime_limit_s = 5\ndaily_cap_usd = 2\n')
     found = {key: (record["value"], record["personal"]) for key, record in settings.shown().items()}
     assert found["model.provider"] == ("openai", True)
     assert found["model.base_url"] == ("http://localhost:1/v1", True)
-    assert (found["model.name"], found["model.daily_cap_usd"]) == (("small", False), (2.0, False))
+    assert (found["model.name"], found["model.daily_cap_usd"]) == (("small", True), (2.0, False))
     settings.patch.setenv("LEARNT_MODEL_PROVIDER", "anthropic")
     assert settings.shown()["model.provider"]["value"] == "anthropic"
     told = settings.run("config", "model.provider")[1]

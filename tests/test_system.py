@@ -175,7 +175,7 @@ class TestFiles:
             lambda path: files.write_private(path, "new\n"),
             lambda path: files.append_private(path, "new\n"),
             lambda path: files.append_line(path, b"new\n"),
-            lambda path: files.replace_file(path, b"new\n", unfinished=f"{path}.new"),
+            lambda path: files.replace_file(path, b"new\n"),
         ],
     )
     def test_what_is_ours_is_for_its_owner_only(self, write: Callable[[str], None], tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ class TestFiles:
         path.write_bytes(b"old")
         monkeypatch.setattr(os, "fsync", _fail)
         with pytest.raises(OSError, match="no room"):
-            files.replace_file(str(path), b"new", unfinished=f"{path}.new")
+            files.replace_file(str(path), b"new")
         assert path.read_bytes() == b"old"
 
     def test_a_log_that_has_grown_too_long_makes_room(self, tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def test_a_list_is_a_table_with_colour_and_literal_titles(terminal: Terminal, le
     assert COLOUR.search(screen)
     text = COLOUR.sub("", screen)
     assert re.search(r"id +confidence +title", text)
-    assert re.search(rf"{learning.id} +0\.70 +Run \[bold\]make check\[/\] first  \[#git\]", text)
+    assert re.search(rf"{learning.id} +0\.80 +Run \[bold\]make check\[/\] first  \[#git\]", text)
     assert "─" in text
 
 
@@ -138,7 +138,7 @@ def test_wide_titles_fit_the_terminal_and_lose_nothing(project: Path, sqlite_mem
     assert long.id in text
     assert max(_cells(row) for row in text.splitlines()) <= columns
     shown = "".join(row[len(wide.id) :].strip() for row in text.splitlines())
-    assert "日本語のタイトル" * 12 in shown.replace("0.70", "").replace(" ", "")
+    assert "日本語のタイトル" * 12 in shown.replace("0.80", "").replace(" ", "")
     assert "end" in text
 
 

@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import subprocess
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -16,6 +17,7 @@ import pytest
 
 from learnt import Memory
 from learnt.flow import background
+from learnt.flow.mining import learn_from, read_task
 from learnt.model import Learning, text_id
 from learnt.project import head_branch
 from learnt.store import mined
@@ -446,3 +448,19 @@ def test_a_conversation_that_ends_without_words_is_read_where_it_is_written_down
     assert memory.tasks.attempts(TASK)[0].result == "done"
     memory.hooks.end_turn(TASK, "", transcript=str(path))
     assert memory.worker.catch_up().conversations == 0, "nothing was said since"
+
+
+def test_a_message_that_arrives_while_an_earlier_one_is_mined_is_mined_next(memory: Memory, alone: None) -> None:
+    """A model may take seconds to read an earlier message, and meanwhile the conversation goes on."""
+    memory.hooks.end_turn(TASK, "Never run `bin/check` with `STAGE=prod`: it deletes the data of the till.")
+    memory.context.store.replay_spool(wait=True)
+    reading = read_task(memory.context, TASK, deadline=time.monotonic() + 60)
+
+    memory.hooks.end_turn(TASK, "Never run `bin/count` with `STAGE=prod`: it locks the till.")
+    memory.context.store.replay_spool(wait=True)
+    with memory.context.store.transaction():
+        learn_from(memory.context, reading)
+
+    assert [part.text for part in mined.material_of(memory.context.store.database, TASK)] == [
+        "Never run `bin/count` with `STAGE=prod`: it locks the till."
+    ]

@@ -59,18 +59,21 @@ def configuration() -> str:
         "file (`~/.config/learnt/learnt.toml`, or where the platform keeps such files), the project's `learnt.toml`,",
         "and `LEARNT_*` in the environment. In a git worktree, `learnt.toml` is read from that worktree. An unknown",
         "key or a wrong type is an error; its message contains the file, the key and the remedy.",
-        "A personal setting is read only from your user-wide file and the environment. In a project's file it is an",
-        "error, so that a project that you clone cannot choose a program to run or an address for your keys.",
+        "A project that you clone must not choose a program to run, or where your words and passwords go. So each",
+        "setting says who may set it (column *by*): `anybody`; `lower` or `higher`: a project's file may only tighten",
+        "your limit; `person`: a project's value has no effect until you accept it with `learnt trust`, which shows it",
+        "and asks, and asks again when it changes (the same holds for a looser limit); `user`: never a project.",
         "`learnt config` shows every current value, where it comes from and what it means.",
         "",
-        "| key | default | environment | meaning |",
-        "|---|---|---|---|",
+        "| key | default | by | environment | meaning |",
+        "|---|---|---|---|---|",
     ]
     for setting in SETTINGS:
         choices = f" One of: {', '.join(setting.choices)}." if setting.choices else ""
-        personal = " Personal." if setting.personal else ""
         default = "see below" if setting.key == "agents" else f"`{as_toml(setting.default)}`"
-        lines.append(f"| `{setting.key}` | {default} | `{setting.variable}` | {setting.meaning}{choices}{personal} |")
+        lines.append(
+            f"| `{setting.key}` | {default} | {setting.by} | `{setting.variable}` | {setting.meaning}{choices} |"
+        )
     lines += ["", "An example of a user-wide file with every key:", "", "```toml"]
     lines += [line for setting in SETTINGS for line in example_lines(setting)]
     lines += ["```", "", _LISTS, ""]

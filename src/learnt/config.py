@@ -1,8 +1,8 @@
 """Read `learnt.toml`, the user-wide file and `LEARNT_*` variables into Settings, check them and record their origin.
 
 The environment overrides the project's file, which overrides the user's file, which overrides the default. An unknown
-key or a wrong type is an error with file, key and remedy, so that a misspelt setting is noticed. A personal setting in
-a project's file is also an error: a cloned project must not choose programs to run or where to send API keys.
+key or a wrong type is an error with file, key and remedy, so that a misspelt setting is noticed. A cloned project must
+not choose programs to run, or where to send data: such values of its file have no effect until the user accepts them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from learnt.errors import InvalidValue, LearntError, WrongRequest
-from learnt.model import Value
+from learnt.model import Value, digest
 from learnt.settings import (
     AGENTS,
     BY_KEY,
@@ -27,9 +27,10 @@ from learnt.settings import (
     example_value,
     model_from_text,
 )
-from learnt.system.files import read_regular, replace_file
+from learnt.system.files import REFUSED, read_own, remove_file, remove_unfinished, replace_file
 from learnt.text.redact import redact, without_password
 from learnt.text.titles import key_of
+from learnt.trust import EVERYTHING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +61,11 @@ class Configuration(Value):
 
     settings: Settings
     origin_of: Mapping[str, str]
-    """Where each setting's value comes from, by key."""
+    """Where the value of each setting comes from, by its key."""
+    ignored: tuple[str, ...] = ()
+    """The keys of the project's file that have no effect until the user accepts them."""
+    wanted: str = ""
+    """The digest of what the project's file sets and only the user may set; empty if there is nothing of that kind."""
     agents_from: Mapping[str, str] = {}
     """Where the agents' entries come from, without the defaults."""
 
@@ -79,35 +84,41 @@ class Configuration(Value):
         return tuple(origins)
 
 
-def load(files: Sequence[str], environ: dict[str, str], *, compiled: str = "") -> Configuration:
+def load(
+    files: Sequence[str], environ: dict[str, str], *, compiled: str = "", accepted: str = EVERYTHING
+) -> Configuration:
     """Return the effective settings.
 
     Later `files` override earlier files; the first is the user's own file, and missing files are skipped. `compiled` is
     the path of the copy that `write_compiled` wrote; the copy is read instead of the files if it is up to date.
     """
-    contents = _read_compiled(compiled, files) or {path: _read_file(path) for path in files}
-    return _combine(files, contents, environ)
+    contents = _read_compiled(compiled, files) or _read_files(files)
+    return _combine(files, contents, environ, accepted)
 
 
-def load_last_valid(files: Sequence[str], environ: dict[str, str], *, compiled: str) -> tuple[Configuration, str]:
-    """Return the settings for a hook, and the mistake in them, if any; a hook must not fail because of a mistake.
+def load_last_valid(
+    files: Sequence[str], environ: dict[str, str], *, compiled: str, accepted: str = EVERYTHING
+) -> tuple[Configuration, str]:
+    """Return the settings for a hook, and the mistake in them, if any: a hook must not fail because of one.
 
     If there is a mistake, return the last valid settings, or else the defaults. The copy is inside the project, so the
     only content trusted in it is that of the project's file.
     """
     try:
-        return load(files, environ, compiled=compiled), ""
+        return load(files, environ, compiled=compiled, accepted=accepted), ""
     except LearntError as error:
         mistake, (own, *others) = error.message, files
     try:
-        copied = json.loads(read_regular(compiled, max_bytes=_MAX_COPY_BYTES))["contents"]
+        copied = json.loads(read_own(compiled, max_bytes=_MAX_COPY_BYTES))["contents"]
         kept = {path: copied[path] for path in others}
-        return _combine(files, {own: _read_file(own), **kept}, environ), mistake
+        return _combine(files, {**_read_files([own]), **kept}, environ, accepted), mistake
     except (LearntError, OSError, ValueError, LookupError, TypeError, AttributeError):
-        return _combine(files, {path: {} for path in files}, {}), mistake
+        return _combine(files, {path: {} for path in files}, {}, accepted), mistake
 
 
-def _combine(files: Sequence[str], contents: Mapping[str, dict[str, Any]], environ: dict[str, str]) -> Configuration:
+def _combine(
+    files: Sequence[str], contents: Mapping[str, dict[str, Any]], environ: dict[str, str], accepted: str
+) -> Configuration:
     values: dict[str, Any] = {}
     origin_of: dict[str, str] = {}
     agents_from: dict[str, str] = {}
@@ -118,11 +129,19 @@ def _combine(files: Sequence[str], contents: Mapping[str, dict[str, Any]], envir
             value = {**values.get(key, AGENTS), **value}
         values[key], origin_of[key] = value, where
 
+    ignored, wanted = [], ""
     for path in files:
-        for key, value in _flatten(contents[path]).items():
-            if path != files[0]:
-                _refuse_personal(key, path, own=files[0])
-            put(key, _resolve_folders(path, key, _check(key, value, path)), path)
+        checked = {
+            key: _resolve_folders(path, key, _check(key, value, path))
+            for key, value in _flatten(contents[path]).items()
+        }
+        if path != files[0]:
+            wanted = _digest_wanted(_flatten(contents[path]))
+            is_accepted = accepted in (EVERYTHING, wanted)
+            ignored = [key for key in checked if _is_refused(key, checked[key], values, is_accepted=is_accepted)]
+        for key, value in checked.items():
+            if path == files[0] or key not in ignored:
+                put(key, value, path)
     for name, text in environ.items():
         if not text or not name.startswith(PREFIX) or name in NOT_SETTINGS:
             continue  # an empty variable is treated as unset
@@ -132,7 +151,9 @@ def _combine(files: Sequence[str], contents: Mapping[str, dict[str, Any]], envir
         key = BY_VARIABLE[name].key
         put(key, _check(key, _parse_text(key, text), name), name)
     settings = Settings(**{BY_KEY[key].field: value for key, value in values.items()})
-    return Configuration(settings=settings, origin_of=origin_of, agents_from=agents_from)
+    return Configuration(
+        settings=settings, origin_of=origin_of, agents_from=agents_from, ignored=tuple(ignored), wanted=wanted
+    )
 
 
 def write_compiled(files: Sequence[str], compiled: str) -> None:
@@ -143,16 +164,16 @@ def write_compiled(files: Sequence[str], compiled: str) -> None:
     if _read_compiled(compiled, files) is not None:
         return
     try:
-        stamps, contents = _stamps(files), {path: _read_file(path) for path in files}
+        stamps, contents = _stamps(files), _read_files(files)
     except LearntError:
         return  # a file has become invalid meanwhile; the next reader reports it
     try:
+        remove_unfinished(compiled, locked=False, is_former=str.isdecimal)
         if any(_holds_password(content) for content in contents.values()):
-            if os.path.exists(compiled):
-                os.unlink(compiled)  # outdated
+            remove_file(compiled)  # outdated
             return
         content = json.dumps({"stamps": stamps, "contents": contents}).encode()
-        replace_file(compiled, content, unfinished=f"{compiled}.{os.getpid()}", durable=False)
+        replace_file(compiled, content, durable=False)
     except OSError:
         return
 
@@ -160,7 +181,7 @@ def write_compiled(files: Sequence[str], compiled: str) -> None:
 def _read_compiled(compiled: str, files: Sequence[str]) -> dict[str, dict[str, Any]] | None:
     """Return the parsed files from their copy; None if it is missing, outdated or damaged."""
     try:
-        copy = json.loads(read_regular(compiled, max_bytes=_MAX_COPY_BYTES))
+        copy = json.loads(read_own(compiled, max_bytes=_MAX_COPY_BYTES))
         stamps = _stamps(files)
         if copy["stamps"] != stamps:
             return None
@@ -187,15 +208,20 @@ def _stamps(files: Sequence[str]) -> list[list[str | int]]:
     return stamps
 
 
-def _read_file(path: str) -> dict[str, Any]:
+def _read_files(files: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return the parsed files. The first is the user's own, who may link it; the others came with a project."""
+    return {path: _read_file(path, may_be_link=path == files[0]) for path in files}
+
+
+def _read_file(path: str, *, may_be_link: bool) -> dict[str, Any]:
     try:
-        content = read_regular(path, max_bytes=_MAX_FILE_BYTES)
+        content = read_own(os.path.realpath(path) if may_be_link else path, max_bytes=_MAX_FILE_BYTES)
     except FileNotFoundError:
         return {}
-    except ValueError as error:
-        hint = "put a text file with settings in its place, or remove it; docs/configuration.md lists the settings"
-        raise WrongRequest(f"{path} cannot hold settings: {error}", hint=hint) from None
     except OSError as error:
+        if error.errno in REFUSED:
+            hint = "put a text file with settings in its place, or remove it; docs/configuration.md lists the settings"
+            raise WrongRequest(f"{path} cannot hold settings: {error.strerror}", hint=hint) from None
         raise LearntError(f"cannot read {path}: {error.strerror}", hint="check the file's permissions") from None
     import tomllib  # not needed without a settings file
 
@@ -219,13 +245,21 @@ def _flatten(content: dict[str, Any]) -> dict[str, Any]:
     return flat
 
 
-def _refuse_personal(key: str, path: str, *, own: str) -> None:
-    setting = BY_KEY.get(key)
-    if setting is not None and setting.personal:
-        raise WrongRequest(
-            f"{path} sets `{key}`, which each person sets for themselves",
-            hint=f"move it to {own}, or set {setting.variable}",
-        )
+def _digest_wanted(values: Mapping[str, Any]) -> str:
+    """Return the digest of what a project's file sets and only the user may set."""
+    wanted = {key: value for key, value in values.items() if BY_KEY[key].by != "anybody"}
+    return digest(json.dumps(wanted, sort_keys=True, default=str)) if wanted else ""
+
+
+def _is_refused(key: str, value: Any, values: Mapping[str, Any], *, is_accepted: bool) -> bool:
+    """Return whether a project may not set this value; `values`: the user's own, `is_accepted`: by the user."""
+    setting = BY_KEY[key]
+    if is_accepted or setting.by == "anybody":
+        return setting.by == "user"
+    if setting.by in ("lower", "higher"):
+        own = values.get(key, setting.default)
+        return bool(value > own if setting.by == "lower" else value < own)
+    return True
 
 
 def _check(key: str, value: Any, where: str) -> Any:

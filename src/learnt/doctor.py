@@ -55,10 +55,15 @@ def examine(start: str, *, clock: Clock, check_prompts: PromptCheck) -> Iterator
     else:
         yield from _examine_settings(configuration)
     settings = configuration.settings if configuration else Settings()
-    store = StoreCheck.of_project(here, settings, clock) if here else None
-    if here is None or store is None:
+    store = None
+    if here is None:
         yield Diagnosis.problem("project", "none around this folder", "`learnt init` creates one")
     else:
+        try:
+            store = StoreCheck.of_project(here, settings, clock)
+        except LearntError as error:
+            yield Diagnosis.from_error("project", error)
+    if here is not None and store is not None:
         yield from store.examine("store")
         if configuration:
             yield from _examine_project(here, store, configuration, check_prompts)

@@ -8,6 +8,7 @@
     │   ├── InvalidValue        a value that cannot be built
     │   ├── NotFound            the next store may have it
     │   ├── NoStore             a hook stays silent
+    │   ├── NotTrusted          a hook says so once
     │   ├── NoModel             the caller continues without a model
     │   └── NewerDatabase       never opened, never written
     └── TryAgain                a later attempt may succeed          exit 3
@@ -64,6 +65,10 @@ class NotFound(WrongRequest):
 
 class NoStore(WrongRequest):
     """There is no store here, and this command does not create one."""
+
+
+class NotTrusted(WrongRequest):
+    """The project came from somebody else, and the user has not trusted it."""
 
 
 class NoModel(WrongRequest):

@@ -15,7 +15,7 @@ import os
 from learnt.errors import LearntError
 from learnt.flow import briefs
 from learnt.flow.briefs import BriefRequest, SearchRequest
-from learnt.flow.context import is_upkeep_due, load_configuration, open_for_hook, open_project, open_user
+from learnt.flow.context import Talk, is_upkeep_due, load_configuration, open_for_hook, open_project, open_user
 from learnt.store.index import Filter
 
 TYPE_CHECKING = False
@@ -182,6 +182,15 @@ class Memory:
     def person(self, name: str) -> None:
         self.context.person = self.context.clean_person(name)
 
+    def speak_as_agent(self, name: str, *, conversation: str = "", since: int = 0) -> None:
+        """From now on, an agent speaks and not the person; `conversation` is the one that it takes part in.
+
+        If that conversation might also be known by another id, `since` is when it began: the agent's marks count only
+        for learnings from before.
+        """
+        self.context.by, self.context.person = "agent", name
+        self.context.talk = Talk(id=conversation, since=since)
+
     @property
     def folder(self) -> str:
         """The folder with the store's files: the project's `.learnt`."""
@@ -252,8 +261,13 @@ class Memory:
         confidence: float | None = None,
         pinned: bool = False,
         created_at: int | None = None,
+        by: str | None = None,
     ) -> Learning:
-        """Add a learning. Only the title is required; equal learnings are not merged."""
+        """Add a learning. Only the title is required; equal learnings are not merged.
+
+        `by` is who speaks, a `person` or an `agent`; by default the person, or for another origin nobody. A person
+        vouches for the learning. An agent's is on trial, and the agent chooses neither origin, confidence nor pin.
+        """
         record = {
             "title": title,
             "context": context,
@@ -274,11 +288,13 @@ class Memory:
             "pinned": pinned,
             **({} if confidence is None else {"confidence": confidence}),
         }
-        return self._learnings.add_all([record], created_at=created_at)[0]
+        return self._learnings.add_all([record], created_at=created_at, by=by)[0]
 
-    def add_all(self, records: Sequence[dict[str, Any]], *, created_at: int | None = None) -> list[Learning]:
+    def add_all(
+        self, records: Sequence[dict[str, Any]], *, created_at: int | None = None, by: str | None = None
+    ) -> list[Learning]:
         """Add several learnings, all or none; each record contains the fields of `add`."""
-        return self._learnings.add_all(records, created_at=created_at)
+        return self._learnings.add_all(records, created_at=created_at, by=by)
 
     def learn(self, title: str, *, task: str = "", **fields: Any) -> tuple[Learning, bool]:
         """Add a working agent's learning, and return whether it is new; the fields are those of `add`.
@@ -322,10 +338,17 @@ class Memory:
         return self.context.titles(ids)
 
     def edit(
-        self, id: str, *, reason: str = "", add_tags: Sequence[str] = (), drop_tags: Sequence[str] = (), **changes: Any
+        self,
+        id: str,
+        *,
+        reason: str = "",
+        add_tags: Sequence[str] = (),
+        drop_tags: Sequence[str] = (),
+        by: str | None = None,
+        **changes: Any,
     ) -> Learning:
-        """Change fields of a learning; the fields are those of `add`."""
-        return self._learnings.edit(id, changes, reason=reason, add_tags=add_tags, drop_tags=drop_tags)
+        """Change fields of a learning; the fields are those of `add`. A person vouches for the result."""
+        return self._learnings.edit(id, changes, reason=reason, add_tags=add_tags, drop_tags=drop_tags, by=by)
 
     def archive(self, id: str, *, reason: str = "") -> Learning:
         """Remove a learning from lists and briefs; it can be restored."""
@@ -339,13 +362,13 @@ class Memory:
         """Keep a learning out of every brief."""
         return self._learnings.hide(id, reason=reason)
 
-    def like(self, id: str, *, reason: str = "") -> Learning:
-        """Raise a learning's confidence a little; this has an effect once per person."""
-        return self._learnings.like(id, reason=reason)
+    def like(self, id: str, *, reason: str = "", by: str | None = None) -> Learning:
+        """Vouch for a learning and raise its confidence a little; this has an effect once per person."""
+        return self._learnings.like(id, reason=reason, by=by)
 
-    def pin(self, id: str, *, pinned: bool = True, reason: str = "") -> Learning:
-        """Show a learning first where it is relevant, whatever its confidence."""
-        return self._learnings.pin(id, pinned=pinned, reason=reason)
+    def pin(self, id: str, *, pinned: bool = True, reason: str = "", by: str | None = None) -> Learning:
+        """Vouch for a learning and show it first where it is relevant, whatever its confidence."""
+        return self._learnings.pin(id, pinned=pinned, reason=reason, by=by)
 
     def supersede(self, old: str, new: str, *, reason: str = "") -> Learning:
         """Replace a learning with a better one; return the replaced learning."""
@@ -524,9 +547,12 @@ class Memory:
             ended_at=ended_at,
         )
 
-    def mark(self, learning: str, task: str, helpful: bool) -> Learning:
-        """Record whether a learning helped with a task that was given it; only the first mark per pair is valid."""
-        return self._learnings.mark(learning, task, helpful)
+    def mark(self, learning: str, task: str, helpful: bool, *, by: str | None = None) -> Learning:
+        """Record whether a learning helped with a task that was given it; only the first mark per pair is valid.
+
+        An agent's mark (`by="agent"`) counts once per conversation, and not in the conversation that taught it.
+        """
+        return self._learnings.mark(learning, task, helpful, by=by)
 
     def render_agent(
         self,

@@ -28,8 +28,7 @@ else:
 # A learning's texts besides its title, in the order in which they are shown.
 PARAGRAPHS = ("context", "observation", "implication", "action")
 COUNTERS = ("times_injected", "times_helpful", "times_not_helpful", "recurrences")
-TITLE_LIMIT = 100
-TEXT_LIMIT = 20_000
+TITLE_LIMIT, TEXT_LIMIT = 100, 20_000
 LONG_TEXT_LIMIT = 200_000  # a task may contain a whole specification
 TRIGGER_LIMIT = 500
 LARGEST_NUMBER = 2**53
@@ -39,14 +38,15 @@ GENERAL = "general"  # the category that every agent sees
 EVERYTHING = "*"  # all categories
 NO_REPORT = ", without a report"  # the end of the reason for a failure that the agent did not explain
 PROGRAM = "learnt"  # the author of changes by the program itself
-
 OCCASIONS = ("task", "session", "prompt", "agent", "tool", "failure", "compaction", "template")
 ASKERS = ("", "hook", "prompt", "tool", "person")
 KINDS = ("solution", "gotcha", "best-practice", "constraint")
 POLARITIES = ("do", "avoid")
 AVOID = "Avoid: "
 ORIGINS = ("person", "agent", "model", "import")
+VOUCHERS = ("", "person", "evidence")
 STATUSES = ("proposed", "active", "hidden", "archived", "superseded")
+_CHOICES = {"kind": KINDS, "polarity": POLARITIES, "origin": ORIGINS, "vouched": VOUCHERS, "status": STATUSES}
 TASK_STATUSES = ("waiting", "ready", "running", "done", "failed", "escalated", "cancelled")
 RESULTS = ("done", "failed", "incomplete", "interrupted")
 DISCOVERIES = ("blocker", "constraint", "pattern", "decision", "dependency")
@@ -287,6 +287,9 @@ class Learning(Value):
     replaces: tuple[str, ...] = ()
     """The learnings that a proposal supersedes when it is accepted."""
     pinned: bool = False
+    vouched: str = ""  # who vouches for it: a `person`, independent `evidence`, or nobody
+    author: str = ""  # a person, an agent, or the kind of text that it was copied from
+    visibility: str = "project"
     version: int = 1
     scope: str = "project"
     """Not stored: "project", "user", or the name of another project."""
@@ -303,21 +306,17 @@ class Learning(Value):
                 hint='write one sentence: `learnt add "Run make lint before each commit"`',
             )
         if len(self.title) > TITLE_LIMIT:
-            raise InvalidValue(
-                f"the title has {len(self.title):,} characters; at most {TITLE_LIMIT} are allowed",
-                hint="shorten the title and put the rest into --observation or --action",
-            )
+            length = f"the title has {len(self.title):,} characters; at most {TITLE_LIMIT} are allowed"
+            raise InvalidValue(length, hint="shorten the title and put the rest into --observation or --action")
         for field in PARAGRAPHS:
             _check_length(field, getattr(self, field), TEXT_LIMIT)
-        for field in ("domain", "category", "discovery", "commit", "task"):
+        for field in ("domain", "category", "discovery", "commit", "task", "author", "visibility"):
             _check_length(field, getattr(self, field), TITLE_LIMIT)
         _check_words("tag", self.tags, TITLE_LIMIT)
         _check_words("replaced learning", self.replaces, TITLE_LIMIT)
         check_goal(self.goal)
-        check_choice("kind", self.kind, KINDS)
-        check_choice("polarity", self.polarity, POLARITIES)
-        check_choice("origin", self.origin, ORIGINS)
-        check_choice("status", self.status, STATUSES)
+        for field, choices in _CHOICES.items():
+            check_choice(field, getattr(self, field), choices)
         if not LEAST_CONFIDENCE <= self.confidence <= 1.0:
             raise InvalidValue(
                 f"confidence {self.confidence} is outside {LEAST_CONFIDENCE} to 1.0",
@@ -368,6 +367,7 @@ class Event(Value):
     new: Mapping[str, Any]
     reason: str = ""
     undoes: str = ""
+    role: str = ""  # that has logged in to the server; `who` is the person whom the client claims
 
     def check(self) -> None:
         check_id("event", self.id)

@@ -51,6 +51,8 @@ def find_project(start: str) -> Project | None:
             return Project(root=os.path.dirname(store) if git_dir == folder else folder, folder=store)
     for folder in _with_parents(start):
         store = os.path.join(folder, STORE_FOLDER)
+        if folder != start and not _is_own(folder):
+            continue  # such as /tmp, where anybody can put a store
         if os.path.exists(os.path.join(folder, SETTINGS_FILE)) or _is_in_use(store):
             return Project(root=folder, folder=store)
     return None
@@ -85,7 +87,8 @@ def head_commit(root: str) -> str:
 
 def user_data_folder(environ: dict[str, str]) -> str:
     """Return the user-wide store's folder, following the platform's convention."""
-    return os.path.join(_platform_folder(environ, "XDG_DATA_HOME", ".local/share", "LOCALAPPDATA"), "learnt")
+    folder = _platform_folder(environ, "XDG_DATA_HOME", ".local/share", "LOCALAPPDATA")
+    return os.path.realpath(os.path.join(folder, "learnt"))  # users may link their own folders
 
 
 def user_settings_file(environ: dict[str, str]) -> str:
@@ -123,6 +126,17 @@ def _is_in_use(store: str) -> bool:
         return bool(names)
     except OSError:
         return os.path.exists(store)  # opening the store reports what is wrong
+
+
+def _is_own(folder: str) -> bool:
+    """Return whether a folder and the store in it belong to this user."""
+    if sys.platform == "win32":
+        return True
+    try:
+        paths = (folder, os.path.join(folder, STORE_FOLDER), os.path.join(folder, SETTINGS_FILE))
+        return all(os.lstat(path).st_uid == os.geteuid() for path in paths if os.path.lexists(path))
+    except OSError:
+        return False
 
 
 def _with_parents(folder: str) -> list[str]:

@@ -52,6 +52,7 @@ class Settings(Value):
     project: str = ""
     person: str = ""
     sources: tuple[str, ...] = ()
+    trusted: tuple[str, ...] = ()
     user_store: bool = True
     wait_ms: int = 10_000
     page_size: int = 50
@@ -100,15 +101,31 @@ class Settings(Value):
     before_tool: str = "tell"
 
 
+# Who may set a setting. Values of a project's file that it may not set take effect once the user has accepted them,
+# with `learnt trust`; those of kind `user` never do.
+BY = {
+    "anybody": "anybody",
+    "lower": "you; a project may only lower it, unless you accept its value",
+    "higher": "you; a project may only raise it, unless you accept its value",
+    "person": "you; a project's value has no effect until you accept it",
+    "user": "you alone, never a project",
+}
+
+_CONSENT = {
+    "lower": " Raised here, it has no effect until `learnt trust`.",
+    "higher": " Lowered here, it has no effect until `learnt trust`.",
+    "person": " Set here, it has no effect until `learnt trust`.",
+}
+
+
 class Setting:
     """The meaning of a setting and its allowed values.
 
-    A `personal` setting is allowed only in the user's own file and variables, not in a project's file. For an entry of
-    a setting that is a table, `table` is the key of that setting. This is a plain class, because every hook creates all
-    settings.
+    `by`: who may set it, see BY. `table`: for one entry of a setting that is a table, the key of that setting. A plain
+    class, because every hook creates all of them.
     """
 
-    __slots__ = ("choices", "example", "key", "least", "meaning", "most", "personal", "table")
+    __slots__ = ("by", "choices", "example", "key", "least", "meaning", "most", "table")
 
     def __init__(
         self,
@@ -119,11 +136,11 @@ class Setting:
         example: str = "",
         least: int = 0,
         most: int = 1_000_000_000,
-        personal: bool = False,
+        by: str = "anybody",
         table: str = "",
     ) -> None:
         self.key, self.meaning, self.table = key, meaning, table
-        self.choices, self.example, self.personal = choices, example, personal
+        self.choices, self.example, self.by = choices, example, by
         self.least, self.most = least, most
 
     @property
@@ -148,23 +165,33 @@ SETTINGS = (
         "Where learnings are stored: empty for SQLite in `.learnt/learnt.db`, or a PostgreSQL address for a "
         "team. Put a password into LEARNT_DATABASE or `~/.pgpass`, not into a committed file.",
         example="postgresql://db.example.org/learnt",
+        by="person",
     ),
     Setting(
         "project",
         "The project's name in a PostgreSQL database, which may hold many projects. Empty: the name of the main "
         "folder. Not needed for SQLite, where each project has its own file.",
         example="shop",
+        by="person",
     ),
-    Setting("person", "Your name in the history of changes. Empty: your login name.", example="anna"),
+    Setting("person", "Your name in the history of changes. Empty: your login name.", example="anna", by="person"),
+    Setting(
+        "trusted",
+        "Folders whose projects are trusted, with everything that came with them. Counts in your user-wide file only.",
+        example="~/work",
+        by="user",
+    ),
     Setting(
         "sources",
         "Folders of other projects whose learnings are also used here, but never changed; relative to this file.",
         example="../design-system",
+        by="person",
     ),
-    Setting("user_store", "Whether your user-wide learnings are used together with the project's."),
+    Setting("user_store", "Whether your user-wide learnings are used together with the project's.", by="person"),
     Setting(
         "wait_ms",
         "How many milliseconds a change waits for other writers before it fails with exit code 3.",
+        by="lower",
     ),
     Setting("page_size", "The maximum number of learnings that `learnt list` shows.", least=1),
     Setting(
@@ -172,26 +199,35 @@ SETTINGS = (
         "Colour on a terminal. `auto` also respects the NO_COLOR variable.",
         choices=("auto", "always", "never"),
     ),
-    Setting("brief_learnings", "The maximum number of learnings in a brief."),
+    Setting("brief_learnings", "The maximum number of learnings in a brief.", by="lower"),
     Setting(
         "brief_confidence",
         "The minimum confidence of a learning in a brief. It does not apply to pinned learnings and those on trial.",
         most=1,
+        by="higher",
     ),
     Setting(
         "brief_relevance",
         "The minimum relevance, from 0 to 1, of a learning to the task of a brief, unless one of its triggers "
         "matches. A higher value gives fewer learnings.",
         most=1,
+        by="higher",
     ),
-    Setting("brief_tokens", "The maximum length of a brief, in estimated tokens. A stuck warning adds at most 120."),
     Setting(
-        "trial_slots", "How many of a brief's learnings may be below `brief_confidence`, so that new ones are tried."
+        "brief_tokens",
+        "The maximum length of a brief, in estimated tokens. A stuck warning adds at most 120.",
+        by="lower",
+    ),
+    Setting(
+        "trial_slots",
+        "How many of a brief's learnings may be below `brief_confidence`, so that new ones are tried.",
+        by="lower",
     ),
     Setting(
         "brief_per_category",
         "The maximum number of learnings of each category that an agent gets without a task: in a template, and "
         "at the start of a conversation.",
+        by="lower",
     ),
     Setting(
         "cache_ttl_s",
@@ -208,6 +244,7 @@ SETTINGS = (
         "hook_deadline_ms",
         "After how many milliseconds a hook gives up without an answer, so that the client can continue.",
         least=1,
+        by="lower",
     ),
     Setting(
         "before_tool",
@@ -215,6 +252,7 @@ SETTINGS = (
         "warning with the call or its result), `stop_once` (the first such call of a conversation is refused with the "
         "reason, its repetition is allowed) or `off`.",
         choices=("tell", "stop_once", "off"),
+        by="person",
     ),
     Setting(
         "summarise_above",
@@ -236,36 +274,43 @@ SETTINGS = (
         "The models to choose from, weakest first, each with the approximate `price` of one attempt in USD. For a "
         "client that reports tokens but no cost, set the prices of a million tokens: `input_price`, `output_price`.",
         example="haiku=0.05",
+        by="person",
     ),
     Setting(
         "work.agent",
         "The client that works on tasks; `command` for your own program.",
         choices=registry.NAMES,
+        by="person",
     ),
     Setting(
         "work.command",
         'With `agent = "command"`: the program. It gets the prompt on stdin, or as the file `{prompt_file}`; '
         "`{model}` is replaced by the chosen model. Its output is read from stdout.",
         example="my-agent --model {model}",
+        by="person",
     ),
-    Setting("work.arguments", "Additional arguments for the client, such as permissions.", example="--verbose"),
+    Setting(
+        "work.arguments", "Additional arguments for the client, such as permissions.", example="--verbose", by="person"
+    ),
     Setting(
         "work.model",
         "The model for the strategy `fixed`, or if `models` is empty. Empty: the client's own default.",
+        by="person",
     ),
     Setting(
         "work.verify",
         "A command that must succeed before a task counts as done. A task may set its own.",
         example="make test",
+        by="person",
     ),
     Setting(
         "work.isolation",
         "Where an agent works: in the project's folder (`none`), or in a git worktree for each task.",
         choices=("none", "worktree"),
     ),
-    Setting("work.jobs", "How many agents work at the same time.", least=1, most=64),
-    Setting("work.time_limit_s", "After how many seconds an agent is stopped.", least=1),
-    Setting("work.output_limit_mb", "After how many megabytes of output an agent is stopped.", least=1),
+    Setting("work.jobs", "How many agents work at the same time.", least=1, most=64, by="lower"),
+    Setting("work.time_limit_s", "After how many seconds an agent is stopped.", least=1, by="lower"),
+    Setting("work.output_limit_mb", "After how many megabytes of output an agent is stopped.", least=1, by="lower"),
     Setting(
         "work.lease_s",
         "After how many seconds without a sign of life from its worker a task may be claimed by another one.",
@@ -288,6 +333,7 @@ SETTINGS = (
         "learnings.max_tokens",
         "The maximum length of learnings.md, in estimated tokens, and of all learnings files in a prompt together.",
         least=100,
+        by="lower",
     ),
     Setting(
         "learnings.injection_strategy",
@@ -300,6 +346,7 @@ SETTINGS = (
         "learnings.time_limit_s",
         "After how many seconds a background update of learnings.md is cancelled.",
         least=1,
+        by="lower",
     ),
     Setting("learnings.ask", "Whether `learnt work` asks at the end of a run on a terminal if the learnings helped."),
     Setting(
@@ -307,34 +354,36 @@ SETTINGS = (
         "The model that finds learnings in agents' work: `none` (only rules), `command` (your own program, such as "
         "your agent's client), `anthropic` or `openai` (also any service with the same API).",
         choices=("none", "command", "anthropic", "openai"),
-        personal=True,
+        by="person",
     ),
-    Setting("model.name", "The name of the model; a small, cheap one is enough.", example="haiku"),
+    Setting("model.name", "The name of the model; a small, cheap one is enough.", example="haiku", by="person"),
     Setting(
         "model.command",
         'With `provider = "command"`: the program. It gets the prompt on stdin, or as the file `{prompt_file}`; '
         "`{model}` is replaced by `model.name`. The answer is read from stdout.",
         example="claude -p --model {model}",
-        personal=True,
+        by="person",
     ),
     Setting(
         "model.base_url",
         "A different address for `anthropic` or `openai`, such as that of Ollama or vLLM.",
         example="http://localhost:11434/v1",
-        personal=True,
+        by="person",
     ),
-    Setting("model.time_limit_s", "After how many seconds a call to the model is cancelled.", least=1),
-    Setting("model.input_price", "The price of a million input tokens, in USD."),
-    Setting("model.output_price", "The price of a million output tokens, in USD."),
+    Setting("model.time_limit_s", "After how many seconds a call to the model is cancelled.", least=1, by="person"),
+    Setting("model.input_price", "The price of a million input tokens, in USD.", by="person"),
+    Setting("model.output_price", "The price of a million output tokens, in USD.", by="person"),
     Setting(
         "model.call_price",
         "The assumed cost of a call, in USD, if its tokens or their prices are unknown; 0 for a model that you host.",
+        by="person",
     ),
     Setting(
         "model.daily_cap_usd",
         "The maximum cost of model calls in 24 hours, in USD; a call that could exceed it is not made.",
+        by="lower",
     ),
-    Setting("model.monthly_cap_usd", "The same for 30 days."),
+    Setting("model.monthly_cap_usd", "The same for 30 days.", by="lower"),
 )
 BY_KEY = {setting.key: setting for setting in SETTINGS}
 BY_VARIABLE = {setting.variable: setting for setting in SETTINGS}
@@ -348,15 +397,9 @@ def render_template() -> str:
         "",
     ]
     for setting in SETTINGS:
-        if not setting.personal:
-            lines += [f"# {line}" for line in _wrap(setting.meaning)]
+        if setting.by != "user":
+            lines += [f"# {line}" for line in _wrap(setting.meaning + _CONSENT.get(setting.by, ""))]
             lines += [*(f"# {line}" for line in example_lines(setting)), ""]
-    keys = [f"`{setting.key}`" for setting in SETTINGS if setting.personal]
-    personal = (
-        f"{', '.join(keys[:-1])} and {keys[-1]} are personal and refused here: each person sets them in the user-wide "
-        f"settings file, which `learnt config {keys[0].strip('`')}` names, or in the environment."
-    )
-    lines += [*(f"# {line}" for line in _wrap(personal)), ""]
     return "\n".join(lines)
 
 

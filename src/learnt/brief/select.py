@@ -5,8 +5,12 @@ see it. Every agent sees general learnings. People, and agents without assigned 
 
 A brief does not guess: a learning must have a matching trigger, or share enough significant words with the task. Pinned
 learnings come first, then learnings with a matching trigger, then the others by relevance and confidence. If several
-learnings say the same thing, only the newest is shown. One slot is reserved for a relevant learning with low confidence
-that has rarely been shown, so that it can prove itself.
+learnings say the same thing, only the newest is shown; but a learning that a person vouches for takes precedence over
+any other learning with much the same words, even if that one says the opposite.
+
+Only learnings that somebody vouches for are trusted. One slot is reserved for a relevant learning on trial that has
+rarely been shown, so that it can prove itself: first those that anything speaks for, and at most one from each
+conversation.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from __future__ import annotations
 from learnt.model import EVERYTHING, GENERAL, PARAGRAPHS, Hit, Value
 from learnt.text.titles import key_of, share_most_words
 from learnt.text.words import words
+from learnt.weigh.provenance import has_support, is_persons, is_trusted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +31,8 @@ if TYPE_CHECKING:
 _MIN_TRIAL_RELEVANCE = 0.5
 _MAX_TRIAL_MARKS = 3
 _MAX_TRIAL_SHOWINGS = 10
+_MAX_UNSUPPORTED_SHOWINGS = 3
+_MIN_RESEMBLANCE = 0.6
 
 
 class Rules(Value):
@@ -100,11 +107,19 @@ def choose(
     `excluded` maps the ids of learnings that must be left out to the reasons. `impact` decides between learnings that
     are equally relevant and trusted.
     """
-    ranked = sorted(hits, key=lambda hit: _rank(hit, impact(hit.learning)))
-    reasons = {hit.learning.id: excluded.get(hit.learning.id) or _reason_against(hit, rules) for hit in ranked}
+
+    def is_on_trial(hit: Hit) -> bool:
+        return not is_trusted(hit.learning, rules.min_confidence)
+
+    ranked = _persons_first(sorted(hits, key=lambda hit: _rank(hit, impact(hit.learning))))
+    reasons = {
+        hit.learning.id: excluded.get(hit.learning.id) or _reason_against(hit, rules, on_trial=is_on_trial(hit))
+        for hit in ranked
+    }
     eligible = [hit for hit in ranked if not reasons[hit.learning.id]]
-    trusted = _without_repetitions([hit for hit in eligible if not _on_trial(hit, rules)], (), reasons)
-    trials = _without_repetitions([hit for hit in eligible if _on_trial(hit, rules)], trusted, reasons)
+    trusted = _without_repetitions([hit for hit in eligible if not is_on_trial(hit)], (), reasons)
+    trials = _without_repetitions([hit for hit in eligible if is_on_trial(hit)], trusted, reasons)
+    trials = _one_per_source(sorted(trials, key=_rank_trial), reasons)
     slots = max(0, min(rules.trial_slots, rules.max_learnings - bool(trusted)))
     reasons.update((hit.learning.id, "not trusted enough, and no trial slot left") for hit in trials[slots:])
     pinned = sum(hit.learning.pinned for hit in trusted)
@@ -114,7 +129,7 @@ def choose(
     choices = [
         Choice(
             hit=hit,
-            on_trial=_on_trial(hit, rules),
+            on_trial=is_on_trial(hit),
             left_out="" if hit.learning.id in ids else reasons[hit.learning.id] or "enough others fit better",
         )
         for hit in ranked
@@ -135,14 +150,43 @@ def _rank(hit: Hit, impact: float) -> tuple[object, ...]:
     )
 
 
-def _on_trial(hit: Hit, rules: Rules) -> bool:
-    return hit.learning.confidence < rules.min_confidence and not hit.learning.pinned
+def _rank_trial(hit: Hit) -> tuple[object, ...]:
+    """Of what is about equally relevant, the learnings come first that anything speaks for."""
+    return (not hit.trigger, -round(hit.relevance, 1), not has_support(hit.learning))
 
 
-def _reason_against(hit: Hit, rules: Rules) -> str:
+def _persons_first(ranked: Sequence[Hit]) -> list[Hit]:
+    """Return the hits with each person's learning before all others' learnings that resemble it."""
+    ordered: list[Hit] = []
+    for hit in ranked:
+        title = set(words(hit.learning.title)) if is_persons(hit.learning) else set()
+        before = (place for place, other in enumerate(ordered) if title and _resembles(other.learning, title))
+        ordered.insert(next(before, len(ordered)), hit)
+    return ordered
+
+
+def _resembles(learning: Learning, title: set[str]) -> bool:
+    """Return whether somebody else's learning has much the same title, perhaps with the opposite meaning."""
+    if is_persons(learning):
+        return False
+    own = set(words(learning.title))
+    return len(own & title) >= _MIN_RESEMBLANCE * len(own | title)
+
+
+def _one_per_source(hits: Sequence[Hit], reasons: dict[str, str]) -> list[Hit]:
+    """Return the first hit from each conversation, so that no conversation fills a brief with its own learnings."""
+    kept: dict[str, Hit] = {}
+    for hit in hits:
+        source = hit.learning.task or hit.learning.id
+        if kept.setdefault(source, hit) is not hit:
+            reasons[hit.learning.id] = "another one from its conversation is on trial"
+    return list(kept.values())
+
+
+def _reason_against(hit: Hit, rules: Rules, *, on_trial: bool) -> str:
     if not hit.trigger and hit.relevance < rules.min_relevance:
         return "not relevant enough"
-    if not _on_trial(hit, rules):
+    if not on_trial:
         return ""
     if _trial_has_ended(hit.learning):
         return "not trusted enough, and tried often enough"
@@ -152,16 +196,20 @@ def _reason_against(hit: Hit, rules: Rules) -> str:
 
 
 def _trial_has_ended(learning: Learning) -> bool:
-    """Return whether a learning was marked often enough, or shown often enough without a helpful mark."""
+    """Return whether a learning was marked often enough, or shown often enough without a helpful mark.
+
+    What nothing speaks for besides its own conversation is shown less often.
+    """
     marks = learning.times_helpful + learning.times_not_helpful
-    return marks >= _MAX_TRIAL_MARKS or (learning.times_injected >= _MAX_TRIAL_SHOWINGS and not learning.times_helpful)
+    most = _MAX_TRIAL_SHOWINGS if has_support(learning) else _MAX_UNSUPPORTED_SHOWINGS
+    return marks >= _MAX_TRIAL_MARKS or (learning.times_injected >= most and not learning.times_helpful)
 
 
 def _without_repetitions(hits: Sequence[Hit], before: Sequence[Hit], reasons: dict[str, str]) -> list[Hit]:
     """Return the hits without repetitions, and record in `reasons` why the other hits are left out.
 
-    If two hits say the same thing, the newer hit is returned, at the position of the first. A hit that repeats a hit in
-    `before` is left out.
+    If two hits say the same thing, the one that precedes the other is returned, at the position of the first. A hit
+    that repeats a hit in `before` is left out.
     """
     kept: list[Hit] = []
     words_by_id = {hit.learning.id: LearningWords(hit.learning) for hit in (*before, *hits)}
@@ -176,11 +224,17 @@ def _without_repetitions(hits: Sequence[Hit], before: Sequence[Hit], reasons: di
             kept.append(hit)
             continue
         other = kept[position]
-        is_newer = hit.learning.created_at > other.learning.created_at
-        is_better = is_newer and hit.learning.pinned == other.learning.pinned
+        is_better = _precedes(hit.learning, other.learning)
         kept[position] = hit if is_better else other
         reasons[(other if is_better else hit).learning.id] = "repeats another"
     return kept
+
+
+def _precedes(learning: Learning, other: Learning) -> bool:
+    """Return whether a learning is shown instead of another that says the same thing: a person's, or the newer one."""
+    if is_persons(learning) != is_persons(other):
+        return is_persons(learning)
+    return learning.pinned == other.pinned and learning.created_at > other.created_at
 
 
 class LearningWords:
@@ -204,7 +258,9 @@ class LearningWords:
         repeats the first sentence of the text, so the rest of the text must be compared, too.
         """
         mine, theirs = self._learning, other._learning
-        if (mine.polarity, mine.category) != (theirs.polarity, theirs.category):
+        # The opposite of what a person says must not stand beside it, nor a copy in another category.
+        is_own_kind = is_persons(mine) == is_persons(theirs)
+        if is_own_kind and (mine.polarity, mine.category) != (theirs.polarity, theirs.category):
             return False
         (title, text), (their_title, their_text) = self.words(), other.words()
         titles = title | their_title

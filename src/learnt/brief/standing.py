@@ -1,16 +1,17 @@
 """Choose standing learnings, which an agent is given independently of a task.
 
 A few learnings are chosen from each category, in this order: pinned, proven, by impact (marks and recurrences), newest.
-The store preselects a limited number of candidates. Learnings below the confidence gate are left out unless they are
-pinned. The categories take turns, so that no category crowds out another. If titles have the same letters, only the
-first learning is shown; other fields are not compared, because such learnings can come from different categories and
-stores.
+The store preselects a limited number of candidates. Learnings that nobody vouches for are left out, and learnings below
+the confidence gate unless they are pinned. The categories take turns, so that no category crowds out another. If titles
+have the same letters, only the first learning is shown, or the one that a person vouches for; other fields are not
+compared, because such learnings can come from different categories and stores.
 """
 
 from __future__ import annotations
 
 from learnt.model import Learning, Value
 from learnt.text.titles import letters_key
+from learnt.weigh.provenance import is_persons, is_trusted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,16 +56,19 @@ def choose(
 
     left_out: list[Considered] = []
     titles: set[str] = set()
+    persons = {letters_key(learning.title) for group in groups.values() for learning in group if is_persons(learning)}
     queues = []
     for learnings in groups.values():
         queue: list[Learning] = []
         for learning in sorted(learnings, key=rank):
-            if not learning.pinned and learning.confidence < rules.min_confidence:
+            if not is_trusted(learning, rules.min_confidence):
                 continue
             if rules.proven_only and not (learning.pinned or is_proven(learning)):
                 continue
             is_full = len(queue) >= rules.per_category
-            reason = excluded.get(learning.id) or _reason_against(learning, titles, is_full=is_full)
+            is_copy = not is_persons(learning) and letters_key(learning.title) in persons
+            reason = excluded.get(learning.id) or ("repeats another" if is_copy else "")
+            reason = reason or _reason_against(learning, titles, is_full=is_full)
             if reason:
                 left_out.append(Considered(learning=learning, left_out=reason))
             else:

@@ -2,6 +2,8 @@
 
 The project is the one around the current folder or, if that has no store, around the event's `cwd`.
 
+In a project that the user has not trusted, the hook says only that, to the person, at the start of a conversation.
+
 The hook fails open: at the deadline and on any error, the exit code is 0, there is no answer, and the client continues.
 The reason goes to `.learnt/hook.log`, which `learnt doctor` shows; the log never quotes what a client sent. Without a
 store, and inside learnt's own model calls, the hook prints nothing. Modules that need the database are imported only if
@@ -14,7 +16,7 @@ import os
 import sys
 import time
 
-from learnt.errors import InvalidValue, LearntError, NoStore, TryAgain
+from learnt.errors import InvalidValue, LearntError, NoStore, NotTrusted, TryAgain
 from learnt.project import HOOK_LOG, Project, find_project
 from learnt.system import files
 from learnt.system.files import Deadline
@@ -37,6 +39,7 @@ _SAVE_DEADLINE_MS = {"stop": 4_000, "end": 2_000}
 _PATIENCE_MS = 400
 _OPENING_MS = 2_000
 _MAX_LIMIT_DIGITS = 9
+_NOT_TRUSTED = "learnt is silent here: `learnt trust` shows what came with this project, and asks"
 _STDIN, _STDOUT = 0, 1
 _CHUNK_BYTES = 1 << 20
 
@@ -93,6 +96,10 @@ def _serve(here: Project, payload: dict[str, Any] | None, deadline: Deadline, be
             reply = _reply_to(event, memory, here, began_ns) if event else None
             answer = events.answer(event, reply.text, denies=reply.denies) if event and reply else ""
             deadline.stop()
+    except NotTrusted:
+        event = events.read_event(payload or _parse(_read_stdin(_PATIENCE_MS, deadline)), _read_option("--client"))
+        _write_answer(events.tell_person(_NOT_TRUSTED) if event and event.kind == "session" else "")
+        return
     except NoStore:
         return  # a clone has learnings.md but no database, or the mirror does not exist yet
     _write_answer(answer)
@@ -172,12 +179,11 @@ def _log(here: Project | None, remark: str, *, once: bool = False) -> None:
     remark = redact_line(remark, _MAX_REASON_CHARS)[0][:_MAX_REASON_CHARS]
     try:
         path = os.path.join(here.folder, HOOK_LOG)
-        if once and os.path.exists(path):
-            with open(path, encoding="utf-8", errors="replace") as file:
-                if remark in file.read():
-                    return
+        remark = files.as_remark(remark)
+        if once and files.exists(path) and remark.encode() in files.read_end(path, max_bytes=2 * _MAX_LOG_BYTES):
+            return
         files.rotate(path, max_bytes=_MAX_LOG_BYTES)
-        files.append_private(path, f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {remark}\n")
+        files.append_remark(path, remark)
     except OSError:
         return
 

@@ -2,14 +2,19 @@
 
 Colour, tables and progress bars are printed on a terminal only; a pipe gets plain text. `rich` is imported only where
 it draws on a terminal, because its import is slow.
+
+Whatever a text contains, only our own colours reach the terminal as sequences.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
+
+from learnt.text.clean import clean
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +26,7 @@ if TYPE_CHECKING:
 
 PURGED = "(purged)"
 _STYLES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "dim": "2", "bold": "1"}
+_COLOUR = f"(\x1b\\[(?:0|{'|'.join(_STYLES.values())})m)"
 _MIN_TABLE_COLUMNS = 60  # a table is unreadable on a narrower terminal
 _choice = "auto"
 
@@ -38,32 +44,56 @@ def is_terminal(stream: TextIO | None = None) -> bool:
 
 def paint(text: str, style: str, stream: TextIO | None = None) -> str:
     """Return the text in a style, or unchanged if colour is off."""
+    return f"\x1b[{_STYLES[style]}m{clean(text)}\x1b[0m" if _wants_color(stream) else text
+
+
+def _wants_color(stream: TextIO | None) -> bool:
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-    wanted = _choice == "always" or (_choice == "auto" and is_terminal(stream) and not plain)
-    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if wanted else text
+    return _choice == "always" or (_choice == "auto" and is_terminal(stream) and not plain)
+
+
+def printable(text: str, stream: TextIO | None = None) -> str:
+    """Return a text for a terminal, without sequences and invisible characters other than our own colours."""
+    if not _wants_color(stream):
+        return clean(text)
+    return "".join(part if place % 2 else clean(part) for place, part in enumerate(re.split(_COLOUR, text)))
 
 
 def say(text: str = "") -> None:
     """Print a line for a person."""
-    print(text)
+    print(printable(text))
 
 
 def note(text: str) -> None:
     """Print a remark on stderr."""
-    print(paint(text, "dim", sys.stderr), file=sys.stderr)
+    print(paint(clean(text), "dim", sys.stderr), file=sys.stderr)
 
 
 def print_error(error: LearntError, subject: str = "") -> None:
     """Print an error and its hint on stderr; `subject` is what the error is about, if the request had several parts."""
     about = f"{subject}: " if subject else ""
-    print(f"{paint('error:', 'red', sys.stderr)} {about}{error.message}", file=sys.stderr)
+    print(f"{paint('error:', 'red', sys.stderr)} {_indent(about + error.message)}", file=sys.stderr)
     if error.hint:
-        print(f"\n{paint('hint:', 'cyan', sys.stderr)} {error.hint}", file=sys.stderr)
+        # A hint is ours, and may contain lines for a file, where an indent would matter.
+        print(f"\n{paint('hint:', 'cyan', sys.stderr)} {clean(error.hint)}", file=sys.stderr)
+
+
+def _indent(text: str) -> str:
+    """Return a cleaned text in which only the first line can start like one of ours."""
+    return clean(text).replace("\n", "\n  ")
 
 
 def show_json(content: Any) -> None:
     """Print a result for a program."""
-    print(json.dumps(content, ensure_ascii=False, indent=2))
+    print(format_json(content, indent=2))
+
+
+def format_json(content: Any, indent: int | None = None) -> str:
+    """Return JSON in which characters that a terminal would obey, or not show, are escaped."""
+    text = json.dumps(content, ensure_ascii=False, indent=indent)
+    if clean(text) == text:
+        return text
+    return "".join(letter if clean(letter) == letter else json.dumps(letter)[1:-1] for letter in text)
 
 
 def show_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, wide: int, always_heads: bool = False) -> None:
@@ -71,6 +101,7 @@ def show_table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, wide: int
 
     Padded columns have heads only with `always_heads`.
     """
+    rows = [[clean(cell).replace("\n", " ") for cell in row] for row in rows]
     if not is_terminal() or os.get_terminal_size().columns < _MIN_TABLE_COLUMNS:
         rows = [heads, *rows] if always_heads else rows
         widths = [max((len(row[column]) for row in rows), default=0) for column in range(len(heads))]

@@ -15,7 +15,7 @@ from learnt.model import Value
 from learnt.store import regenerations
 from learnt.system import detached
 from learnt.system.detached import INTERNAL
-from learnt.system.files import Locked, rotate, write_private
+from learnt.system.files import Locked, read_own, rotate, write_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ WORKER_LOG = "worker.log"
 WORKER_LOCK = "worker.lock"
 _WORKER_STATE = "worker.state"
 _MAX_LOG_BYTES = 100_000
+_MAX_STATE_BYTES = 100
 # A worker that has not taken its lock after this time is considered dead, and another worker is started.
 _TIME_TO_BEGIN_S = 10.0
 
@@ -152,8 +153,8 @@ def worker_state(folder: str) -> tuple[str, float]:
     The state is `started`, `begun`, `done` or `failed`; it is empty if no worker has ever run.
     """
     try:
-        with open(os.path.join(folder, _WORKER_STATE), encoding="ascii", errors="replace") as file:
-            state, _, since = file.read(100).partition(" ")
+        content = read_own(os.path.join(folder, _WORKER_STATE), max_bytes=_MAX_STATE_BYTES)
+        state, _, since = content.decode("ascii", "replace").partition(" ")
         return state, float(since or 0)
     except (OSError, ValueError):
         return "", 0.0

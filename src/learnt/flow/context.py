@@ -11,10 +11,10 @@ import sys
 import time
 from functools import cached_property
 
-from learnt import __version__
+from learnt import __version__, trust
 from learnt.config import Configuration, load, load_last_valid, write_compiled
-from learnt.errors import LearntError, NoStore, NotFound, WrongRequest
-from learnt.model import TEXT_LIMIT, TITLE_LIMIT, is_id
+from learnt.errors import LearntError, NoStore, NotFound, NotTrusted, WrongRequest
+from learnt.model import TEXT_LIMIT, TITLE_LIMIT, Value, is_id
 from learnt.project import (
     SETTINGS_FILE,
     Project,
@@ -23,13 +23,16 @@ from learnt.project import (
     user_data_folder,
     user_settings_file,
 )
-from learnt.store import PATIENCE_MS, Place, Store, learnings
+from learnt.store import PATIENCE_MS, Place, Store, learnings, make_folder
+from learnt.store.evidence import conversation_of
 from learnt.store.learnings import Change
-from learnt.system.files import touch_private
+from learnt.store.sqlite import SqliteDatabase
+from learnt.system.files import check_file, touch_private
 from learnt.text.clean import fold
 from learnt.text.records import without_secrets
 from learnt.text.redact import redact_line
 from learnt.text.times import DAY_MS
+from learnt.trust import Standing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,6 +61,18 @@ def check_rows(*, limit: int, offset: int = 0) -> None:
         )
 
 
+class Talk(Value):
+    """The conversation that an agent takes part in, as far as the door knows it; otherwise each task is one."""
+
+    id: str = ""
+    since: int = 0
+    """If it might also be known by another id: when it began, so that only learnings from before are others'."""
+
+    def of(self, context: Context, task: str) -> str:
+        """Return the conversation in which the agent of a task speaks."""
+        return self.id or (conversation_of(context.store.database, task) if task else "")
+
+
 class Context:
     """The open stores, the settings, the clock, the person and the project's folder."""
 
@@ -80,11 +95,17 @@ class Context:
         """Notes for a person, for example about a missing source."""
         self.mistake = ""
         """The fault in the settings, if the last valid ones are used instead."""
+        self.by = "person"
+        """Who speaks: the `person`, or an `agent`. The doors decide."""
+        self.talk = Talk()
+        """The conversation that an agent takes part in."""
         self.redactions = 0
         """How many secrets have been redacted from input and from names."""
         self.report: Callable[[str], None] | None = None
         """Called with a message about additional work, such as tidying."""
         self.settings_files: Sequence[str] = ()
+        self.standing = Standing(trusted=True, settings=trust.EVERYTHING, prompts=trust.EVERYTHING)
+        """How far the project is trusted."""
         self.stores: tuple[Store, ...] = tuple(self._open_store(place, mirrored=mirrored) for place in places)
         if not self.store.place.exists():
             _ = self.store.database
@@ -117,12 +138,27 @@ class Context:
         """The project's own store, which receives new data."""
         return self.stores[0]
 
+    @property
+    def prompts_folder(self) -> str:
+        """The folder of the project's own prompts; empty if the user has not accepted them."""
+        folder = self.store.place.folder
+        is_accepted = self.standing.prompts in (trust.EVERYTHING, trust.digest_prompts(folder))
+        if not is_accepted and not trust.is_below(self.root, self.settings.trusted):
+            path = os.path.join(folder, trust.PROMPTS)
+            self.remarks.append(f"{path} has no effect: `learnt trust` shows the prompts in it and asks")
+            return ""
+        return os.path.join(folder, trust.PROMPTS)
+
     def close(self, *, completed: bool = False) -> None:
         """Close all connections; if the work is `completed`, save the settings in compiled form."""
         folder = self.store.place.folder
         if completed and self.settings_files and not self.mistake and os.path.isdir(folder):
             write_compiled(list(self.settings_files), os.path.join(folder, _COMPILED_SETTINGS))
         for store in self.stores:
+            count = store.unreadable()
+            if count and self.report:
+                many = "1 row that cannot be read was" if count == 1 else f"{count} rows that cannot be read were"
+                self.report(f"{many} left out; `learnt doctor` shows which")
             store.close()
 
     def sound_stores(self) -> tuple[Store, ...]:
@@ -196,14 +232,20 @@ def open_project(
     """
     is_address = start.startswith(("postgresql://", "postgres://"))
     project = _find_project("." if is_address else start, create=create or is_address)
-    compiled = os.path.join(project.folder, _COMPILED_SETTINGS)
-    files, mistake = settings_files(project.root), ""
-    if mirrored:
-        configuration, mistake = load_last_valid(files, dict(os.environ), compiled=compiled)
-    else:
-        configuration = load(files, dict(os.environ), compiled=compiled)
+    environ = dict(os.environ)
+    standing = examine_trust(project, environ)
+    trust.require(standing)
+    files = settings_files(project.root)
+    configuration, mistake = load_accepted(project, standing, environ, for_hook=mirrored)
+    if not is_address:
+        _require_database(project, configuration)
+    if not standing.id and (create or standing.is_older):
+        standing = _give_id(project, standing, configuration, environ)
     settings = configuration.settings
-    own_store = own_place(project, settings).replace(address=start if is_address else settings.database, create=create)
+    address = start if is_address else settings.database
+    own_store = own_place(project, settings).replace(address=address, create=create, id=standing.id)
+    if standing.is_older:
+        bind_to_id(own_store)
     others, remarks = _other_places(settings)
     places = [own_store, *(place for place in others if place.folder != own_store.folder)]
     if wait_ms is not None:
@@ -211,10 +253,91 @@ def open_project(
         patience = {True: settings.hook_deadline_ms if mirrored else settings.wait_ms, False: wait_ms}
         places = [place.replace(wait_ms=patience[bool(place.address)], skip_long_spool=mirrored) for place in places]
     context = Context(places, configuration=configuration, clock=clock, mirrored=mirrored, root=project.root)
-    context.remarks = remarks
+    context.remarks = [*_describe_ignored(configuration, files[-1]), *remarks]
     context.mistake = mistake
     context.settings_files = files
+    context.standing = standing
     return context
+
+
+def examine_trust(here: Project, environ: dict[str, str]) -> Standing:
+    """Return how far a project is trusted, also by the user's setting `trusted`."""
+    standing = trust.examine(here, environ)
+    if standing.trusted:
+        return standing
+    try:
+        folders = load(settings_files(None), environ).settings.trusted
+    except LearntError:
+        return standing
+    if os.path.islink(here.folder) or not trust.is_below(here.root, folders):
+        return standing
+    id = trust.read_id(here.folder)
+    return Standing(trusted=True, id=id, settings=trust.EVERYTHING, prompts=trust.EVERYTHING, is_older=not id)
+
+
+def load_accepted(
+    here: Project, standing: Standing, environ: dict[str, str], *, for_hook: bool = False
+) -> tuple[Configuration, str]:
+    """Return the settings as far as the user has accepted them; for a hook also the mistake in them."""
+    compiled = os.path.join(here.folder, _COMPILED_SETTINGS)
+    files = settings_files(here.root)
+    read = load_last_valid if for_hook else _load_valid
+    try:
+        configuration, mistake = read(files, environ, compiled=compiled, accepted=standing.settings)
+        if configuration.ignored and trust.is_below(here.root, configuration.settings.trusted):
+            return read(files, environ, compiled=compiled, accepted=trust.EVERYTHING)
+        return configuration, mistake
+    except LearntError:
+        own = load(files[:1], environ).settings  # raises if the mistake is the user's own
+        if standing.id or standing.is_older or trust.is_below(here.root, own.trusted):
+            raise
+    # What a stranger wrote is not quoted.
+    raise NotTrusted(f"{files[-1]} has a mistake", hint="it came with the project: `learnt trust` shows the mistake")
+
+
+def _load_valid(
+    files: Sequence[str], environ: dict[str, str], *, compiled: str, accepted: str
+) -> tuple[Configuration, str]:
+    return load(files, environ, compiled=compiled, accepted=accepted), ""
+
+
+def _give_id(here: Project, standing: Standing, configuration: Configuration, environ: dict[str, str]) -> Standing:
+    """Give a new store, or one of an earlier version, its id; what an earlier version obeyed stays accepted."""
+    make_folder(here.folder)
+    accepted = {}
+    if standing.is_older:
+        accepted = {"settings": configuration.wanted, "prompts": trust.digest_prompts(here.folder)}
+    try:
+        return standing.replace(id=trust.adopt(here, environ, **accepted), **accepted)
+    except LearntError:
+        if standing.settings == trust.EVERYTHING:
+            return standing  # the user's settings vouch for it, so it needs no record
+        raise
+
+
+def bind_to_id(place: Place) -> None:
+    """Mark the files of an earlier version as those of a store with an id."""
+    place.spool_without_id().rename_to(place.spool())
+    if os.path.exists(place.local_path):
+        database = SqliteDatabase(place.local_path, wait_ms=place.wait_ms)
+        try:
+            database.stamp(place.stamp)
+        finally:
+            database.close()
+
+
+def _require_database(here: Project, configuration: Configuration) -> None:
+    """Raise if the project's file asks for a database that the user has not accepted: another one would be wrong."""
+    if "database" in configuration.ignored and not configuration.settings.database:
+        raise NotTrusted(
+            f"{os.path.join(here.root, SETTINGS_FILE)} sets `database`, which you have not accepted",
+            hint="`learnt trust` shows the address and asks",
+        )
+
+
+def _describe_ignored(configuration: Configuration, path: str) -> list[str]:
+    keys = ", ".join(f"`{key}`" for key in configuration.ignored)
+    return [f"{path} sets {keys} without effect: `learnt trust` shows the values and asks"] if keys else []
 
 
 def open_for_hook(start: str, *, clock: Callable[[], int] | None = None) -> Context:
@@ -232,9 +355,12 @@ def open_user(*, create: bool, clock: Callable[[], int] | None = None) -> Contex
 
 
 def load_configuration(start: str) -> Configuration:
-    """Return the settings for a folder, which does not have to be in a project."""
-    here = find_project(start)
-    return load(settings_files(here.root if here else None), dict(os.environ))
+    """Return the settings for a folder, which need not be in a project."""
+    here, environ = find_project(start), dict(os.environ)
+    if here is None:
+        return load(settings_files(None), environ)
+    standing = examine_trust(here, environ)
+    return load_accepted(here, standing, environ)[0] if standing.trusted else load(settings_files(None), environ)
 
 
 def is_upkeep_due(context: Context) -> bool:
@@ -247,12 +373,15 @@ def is_upkeep_due(context: Context) -> bool:
         return False
     note = os.path.join(place.folder, _TIDIED)
     now = context.clock()
-    is_noted = os.path.exists(note)
-    if is_noted and os.stat(note).st_mtime * 1000 > now - DAY_MS:
+    try:
+        noted = check_file(note)
+        # A note from the future was left by a clock that was wrong.
+        if noted is not None and now - DAY_MS < noted.st_mtime * 1000 <= now + DAY_MS:
+            return False
+        touch_private(note, at_s=now / 1000)
+    except OSError:
         return False
-    touch_private(note)
-    os.utime(note, (now / 1000, now / 1000))
-    return is_noted
+    return noted is not None
 
 
 def settings_files(root: str | None) -> list[str]:
@@ -310,8 +439,13 @@ def source_place(path: str) -> Place:
             f"`sources` lists {path}, which is not in a project",
             hint="correct the setting, or check that project out there",
         )
-    settings = load(settings_files(source.root), {}).settings
-    place = own_place(source, settings).replace(scope=source.name, read_only=True)
+    environ = dict(os.environ)
+    standing = examine_trust(source, environ)
+    trust.require(standing)
+    folders = load(settings_files(None), environ).settings.trusted
+    accepted = trust.EVERYTHING if trust.is_below(source.root, folders) else standing.settings
+    settings = load(settings_files(source.root), {}, accepted=accepted).settings
+    place = own_place(source, settings).replace(scope=source.name, read_only=True, id=standing.id)
     if not place.exists():
         raise WrongRequest(
             f"`sources` lists {path}, which has no readable store",

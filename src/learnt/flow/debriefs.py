@@ -13,12 +13,15 @@ from learnt.debrief.sigils import LearningSigil, Sigils, discovery_of, kind_of, 
 from learnt.debrief.tags import find_files, find_tags
 from learnt.errors import LearntError
 from learnt.flow.background import update_when_due
+from learnt.flow.context import Talk
+from learnt.flow.learnings import add_or_repeat
 from learnt.flow.marks import apply_marks
 from learnt.flow.tasks import next_number, settle
 from learnt.flow.turns import debriefed_source
 from learnt.model import (
     TAG_LIMIT,
     TEXT_LIMIT,
+    TITLE_LIMIT,
     Attempt,
     Debrief,
     Learning,
@@ -119,6 +122,9 @@ def debrief(context: Context, output: AgentOutput) -> Debrief:
         at=now,
         claim=claim is not None,
         failure=output.failure and _redact_failure(output.failure),
+        # `learnt work` knows the task, whoever started it.
+        conversation="" if claim else context.talk.id,
+        since=0 if claim else context.talk.since,
     )
     return store_debrief(context, record).replace(redactions=redactions)
 
@@ -182,10 +188,12 @@ class _Reading:
 
 def _learn_and_mark(context: Context, database: Database, reading: _Reading, task: Task) -> Debrief:
     """Within a transaction: store the learnings that the agent reports, and count its marks."""
-    at, only_once, who = reading.record.at, reading.record.turn is not None, task.agent or "agent"
-    added, repeated = _learn(context, database, reading.sigils.learnings, task, at=at, only_once=only_once)
-    marks = reading.marks
-    refusals = apply_marks(context, marks, task.id, at=at, who=who, only_once=only_once) if marks != Marks() else {}
+    record, marks = reading.record, reading.marks
+    talk = Talk(id=record.conversation, since=record.since)
+    how: dict[str, Any] = {"at": record.at, "talk": talk, "only_once": record.turn is not None}
+    added, repeated = _learn(context, database, reading.sigils.learnings, task, **how)
+    who = task.agent or "agent"
+    refusals = apply_marks(context, marks, task.id, who=who, **how) if marks != Marks() else {}
     return Debrief(
         task=task.id,
         attempt=reading.record.attempt.id,
@@ -202,7 +210,14 @@ def _learn_and_mark(context: Context, database: Database, reading: _Reading, tas
 
 
 def _learn(
-    context: Context, database: Database, sigils: Sequence[LearningSigil], task: Task, *, at: int, only_once: bool
+    context: Context,
+    database: Database,
+    sigils: Sequence[LearningSigil],
+    task: Task,
+    *,
+    at: int,
+    talk: Talk,
+    only_once: bool,
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Add the learnings that an agent reports, or count their recurrence. Return the new and the known ids.
 
@@ -216,7 +231,8 @@ def _learn(
             repeated += [same.id] if same is not None else []
             continue
         make = partial(_learning_of, sigil, task, at=at)
-        learning, is_new = learnings.add_or_recur(database, same, make, task=task.id, who=task.agent or "agent", at=at)
+        who = task.agent or "agent"
+        learning, is_new = add_or_repeat(context, same, make, task=task.id, who=who, at=at, talk=talk)
         (added if is_new else repeated).append(learning.id)
     return tuple(added), tuple(dict.fromkeys(repeated))
 
@@ -239,7 +255,8 @@ def _learning_of(sigil: LearningSigil, task: Task, *, at: int) -> Learning:
         goal=task.goal,
         task=task.id,
         discovery=discovery,
-        confidence=confidence.start_of_discovery(discovery),
+        confidence=confidence.start("agent"),
+        author=(task.agent or "agent")[:TITLE_LIMIT],
         created_at=at,
         updated_at=at,
     )

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Self
 
-from learnt import __version__
+from learnt import __version__, trust
 from learnt.config import Configuration
 from learnt.errors import LearntError
 from learnt.flow import agent_categories, background, disk
-from learnt.flow.context import own_place, source_place, user_place
+from learnt.flow.context import examine_trust, own_place, source_place, user_place
 from learnt.learnings_file.read import parse
 from learnt.model import Task, Value
 from learnt.project import HOOK_LOG, Project
@@ -27,8 +27,10 @@ from learnt.store.activity import Entry
 from learnt.store.fired import Fired
 from learnt.store.index import Filter
 from learnt.store.mirror import Mirror
+from learnt.system.files import check_file, exists, read_end
 
 Clock = Callable[[], int]
+_MAX_LOG_BYTES = 1_000_000
 _MIN_FREE_BYTES = 100 * 1024 * 1024
 # The prefixes of private files' names. Files for people, such as learnings.md, may be readable by other users.
 _PRIVATE = ("learnt.db", "mirror", "spool", "backups", "settings", "hook", "fired", "worker")
@@ -75,8 +77,10 @@ class StoreCheck:
 
     @classmethod
     def of_project(cls, here: Project, settings: Settings, clock: Clock) -> Self:
-        """Return a check of a project's own store."""
-        return cls(own_place(here, settings), clock)
+        """Return a check of a project's own store; raise if the project is not trusted."""
+        standing = examine_trust(here, dict(os.environ))
+        trust.require(standing)
+        return cls(own_place(here, settings).replace(id=standing.id), clock)
 
     @classmethod
     def of_user(cls, settings: Settings, clock: Clock) -> Self:
@@ -131,7 +135,7 @@ class StoreCheck:
         """Yield a problem if the project's learnings.md has a merge conflict or cannot be read."""
         path = disk.path_of(root)
         try:
-            content = disk.read(path, root)
+            content = disk.read(path)
         except LearntError as error:
             yield Diagnosis.from_error(disk.FILE, error)
             return
@@ -177,16 +181,31 @@ class StoreCheck:
 def _examine_folder(subject: str, place: Place, clock: Clock) -> Iterator[Diagnosis]:
     if not os.path.isdir(place.folder):
         return  # with a database server, the folder is created when the first record is spooled
-    yield from _examine_spool(f"{subject}: spool", place)
-    if has_unfinished_purge(place.folder):
-        remedy = "repeat the `learnt purge ID` that was interrupted"
-        yield Diagnosis.problem(subject, "a purge was not finished", remedy)
-    yield from _examine_permissions(f"{subject}: permissions", place)
-    yield from _examine_hook_log(f"{subject}: hook", place.folder)
-    yield from _examine_worker(f"{subject}: worker", place.folder)
+    yield from _report_unusable(f"{subject}: spool", _examine_spool, place)
+    yield from _report_unusable(subject, _examine_purges, place)
+    yield from _report_unusable(f"{subject}: permissions", _examine_permissions, place)
+    yield from _report_unusable(f"{subject}: hook", _examine_hook_log, place)
+    yield from _report_unusable(f"{subject}: worker", _examine_worker, place)
     if place.address and not place.read_only:
         yield _examine_mirror(f"{subject}: mirror", place, clock)
     yield from _examine_space(f"{subject}: disk", place.folder)
+
+
+def _report_unusable(
+    subject: str, examine: Callable[[str, Place], Iterator[Diagnosis]], place: Place
+) -> Iterator[Diagnosis]:
+    """Yield the findings of an examination, or that a file which it needs cannot be used."""
+    try:
+        yield from examine(subject, place)
+    except OSError as error:
+        remedy = "look at it, then remove it or put a file of your own in its place"
+        yield Diagnosis.problem(subject, f"cannot use {error.filename or place.folder}: {error.strerror}", remedy)
+
+
+def _examine_purges(subject: str, place: Place) -> Iterator[Diagnosis]:
+    if has_unfinished_purge(place.folder):
+        remedy = "repeat the `learnt purge ID` that was interrupted"
+        yield Diagnosis.problem(subject, "a purge was not finished", remedy)
 
 
 def _examine_database(subject: str, store: Store) -> Iterator[Diagnosis]:
@@ -227,12 +246,16 @@ def _format_records(count: int) -> str:
 
 def _examine_permissions(subject: str, place: Place) -> Iterator[Diagnosis]:
     folder = place.folder
-    if not os.path.exists(os.path.join(folder, ".gitignore")):
+    if not exists(os.path.join(folder, ".gitignore")):
         yield Diagnosis.problem(subject, f"{folder} has no .gitignore", "`learnt init` writes it again")
     if sys.platform == "win32":
         return
     with os.scandir(folder) as entries:
-        modes = {entry.path: entry.stat().st_mode for entry in entries if entry.name.startswith(_PRIVATE)}
+        modes = {
+            entry.path: entry.stat(follow_symlinks=False).st_mode
+            for entry in entries
+            if entry.name.startswith(_PRIVATE)
+        }
     exposed = sorted(path for path, mode in modes.items() if stat.S_IMODE(mode) & 0o077)
     if os.stat(folder).st_mode & 0o022:
         # Others may list the folder, because each private file has its own mode, but must not write to it.
@@ -245,18 +268,21 @@ def _examine_permissions(subject: str, place: Place) -> Iterator[Diagnosis]:
         yield Diagnosis.healthy(subject, "private")
 
 
-def _examine_hook_log(subject: str, folder: str) -> Iterator[Diagnosis]:
-    path = os.path.join(folder, HOOK_LOG)
-    if not os.path.exists(path):
+def _examine_hook_log(subject: str, place: Place) -> Iterator[Diagnosis]:
+    path = os.path.join(place.folder, HOOK_LOG)
+    if not exists(path):
         return
-    with open(path, encoding="utf-8", errors="replace") as file:
-        lines = file.readlines()
+    lines = _read_log(path)
     if not lines:
         yield Diagnosis.healthy(subject, "the log is empty")
         return
     entries = f"{len(lines)} {'entry' if len(lines) == 1 else 'entries'}"
     detail = f"{entries} in the log, the last: {_describe_log_entry(lines[-1].strip())}"
     yield Diagnosis.problem(subject, detail, f"fix the cause, then delete {path}")
+
+
+def _read_log(path: str) -> list[str]:
+    return read_end(path, max_bytes=_MAX_LOG_BYTES).decode("utf-8", "replace").splitlines()
 
 
 def _describe_log_entry(line: str) -> str:
@@ -269,15 +295,15 @@ def _describe_log_entry(line: str) -> str:
     return f"{moment} {cause or f'an error in learnt itself, {name}'} ({place})"
 
 
-def _examine_worker(subject: str, folder: str) -> Iterator[Diagnosis]:
+def _examine_worker(subject: str, place: Place) -> Iterator[Diagnosis]:
     """Yield the worker's last failure, and whether the worker has succeeded since."""
-    path = os.path.join(folder, background.WORKER_LOG)
-    if not os.path.exists(path) or not os.path.getsize(path):
+    path = os.path.join(place.folder, background.WORKER_LOG)
+    status = check_file(path)
+    if status is None or not status.st_size:
         return
-    with open(path, encoding="utf-8", errors="replace") as file:
-        failure = file.readlines()[-1].strip()
-    state, since = background.worker_state(folder)
-    if state == "done" and since >= os.stat(path).st_mtime:
+    failure = _read_log(path)[-1].strip()
+    state, since = background.worker_state(place.folder)
+    if state == "done" and since >= status.st_mtime:
         yield Diagnosis.healthy(subject, f"the last run succeeded; the last failed run: {failure}")
         return
     remedy = f"fix the cause; the next turn of a conversation starts the worker again; details are in {path}"

@@ -1,12 +1,13 @@
 """The learnings files on disk: their paths, their lock, and functions that read or replace one file.
 
-Nothing outside the project is read or written. A file is replaced only if its content is still what the caller read.
+No link is followed, so nothing outside the project is read or written. A file is replaced only if its content is
+still what the caller read.
 """
 
 from __future__ import annotations
 
+import errno
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -38,13 +39,21 @@ def goals(root: str) -> list[str]:
 def paths(root: str) -> list[str]:
     """Return the paths of the project's own file, which might not exist, and of its goals' files."""
     folder = os.path.join(root, STORE_FOLDER, _GOALS_FOLDER)
-    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    try:
+        names = files.list_names(folder)
+    except OSError as error:
+        raise _cannot_read(folder, error) from None
     return [path_of(root), *(os.path.join(folder, name) for name in names if name.endswith(".md"))]
 
 
-def unfinished(path: str) -> str:
-    """Return the path of the temporary file; the next update removes one left behind by a killed process."""
-    return f"{os.path.realpath(path)}.new"
+def remove_unfinished(path: str) -> None:
+    """Remove temporary files of a file that killed processes left; the caller holds the lock."""
+    try:
+        files.remove_unfinished(path, locked=True, is_former="new".__eq__)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise _cannot_read(path, error) from None
 
 
 @contextmanager
@@ -58,30 +67,28 @@ def locked(store: Store) -> Iterator[None]:
         yield
 
 
-def read(path: str, root: str) -> bytes | None:
+def read(path: str) -> bytes | None:
     """Return the content of a learnings file; None if it does not exist. Raise if it is not a readable text file."""
-    real = os.path.realpath(path)
-    if os.path.islink(path) and not real.startswith(os.path.join(os.path.realpath(root), "")):
-        raise WrongRequest(
-            f"{path} is a symbolic link to a file outside the project",
-            hint="replace it with a file: learnt does not write outside the project",
-        )
     try:
-        status = os.stat(path)
-        if not stat.S_ISREG(status.st_mode):
-            raise WrongRequest(f"{path} is not a file", hint="move it elsewhere; `learnt update` then writes the file")
-        if status.st_size > _MAX_BYTES:
-            raise WrongRequest(f"{path} is larger than {_MAX_BYTES:,} bytes", hint="shorten it, or move it elsewhere")
-        with open(path, "rb") as file:
-            content = file.read()
+        content = files.read_own(path, max_bytes=_MAX_BYTES)
         content.decode("utf-8")
     except FileNotFoundError:
         return None
     except UnicodeDecodeError:
         raise WrongRequest(f"{path} is not UTF-8 text", hint="save it as UTF-8, then try again") from None
     except OSError as error:
-        raise LearntError(f"cannot read {path}: {error.strerror}", hint="check the file's permissions") from None
+        raise _cannot_read(path, error) from None
     return content
+
+
+def _cannot_read(path: str, error: OSError) -> LearntError:
+    if error.errno == errno.EFBIG:
+        return WrongRequest(f"{path} is larger than {_MAX_BYTES:,} bytes", hint="shorten it, or move it elsewhere")
+    if error.errno in (errno.EINVAL, errno.EISDIR):
+        return WrongRequest(f"{path} is not a file", hint="move it elsewhere; `learnt update` then writes the file")
+    if error.errno in (errno.ELOOP, errno.EPERM):
+        return WrongRequest(f"cannot use {path}: {error.strerror}", hint="put a file of your own in its place")
+    return LearntError(f"cannot read {path}: {error.strerror}", hint="check the file's permissions")
 
 
 def check_not_in_editor(path: str) -> None:
@@ -94,17 +101,14 @@ def check_not_in_editor(path: str) -> None:
             )
 
 
-def replace(path: str, root: str, before: bytes | None, text: str) -> bool:
-    """Replace a file if its content is still `before`; otherwise leave it alone and return False."""
-    path = os.path.realpath(path)
+def replace(path: str, before: bytes | None, text: str) -> bool:
+    """Replace a file if its content is still `before`; otherwise leave it alone and return False.
+
+    The caller holds the lock.
+    """
     try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        return files.replace_shared(
-            path,
-            (text.encode(),),
-            unfinished=unfinished(path),
-            mode=0o644,
-            is_unchanged=lambda: read(path, root) == before,
-        )
+        files.make_folders(os.path.dirname(path), mode=0o777)
+        remove_unfinished(path)
+        return files.replace_shared(path, (text.encode(),), mode=0o644, is_unchanged=lambda: read(path) == before)
     except OSError as error:
         raise cannot_write(path, error, hint="check the owner of the folder and its files") from None

@@ -1,7 +1,8 @@
 """Edits to the learnings files by people or an agent.
 
 A file is compared with its last rendering. Additions, changes, moves and removals by a person are applied to the
-learnings in one transaction. Additions by an agent are on trial; its other edits are reverted.
+learnings in one transaction, and the person vouches for what he wrote. Additions by an agent are on trial; its other
+edits are reverted. Lines that somebody else committed are on trial, too, and change nothing that a person vouches for.
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ from learnt.flow.context import Context
 from learnt.flow.learnings import new_learning, to_status
 from learnt.learnings_file.lines import bullet_key, category_of, changes_meaning, edit_fields, fields_of, line_of
 from learnt.learnings_file.merge import Edits, merge
-from learnt.learnings_file.read import Bullet, LooseText, ParsedFile, parse
+from learnt.learnings_file.read import Bullet, LooseText, ParsedFile, bullets_by_line, parse, split_lines
 from learnt.learnings_file.write import Rendering
 from learnt.model import AVOID, TEXT_LIMIT, Learning, Value
 from learnt.store import learnings, regenerations
 from learnt.store.database import Database
 from learnt.store.regenerations import Regeneration
+from learnt.system.git_lines import LineOwners, find_owners
 from learnt.text.redact import redact
+from learnt.weigh.provenance import PERSON, after_agents_edit, is_persons, vouch_by_person
 
 
 class FileEdit(Value):
@@ -48,8 +51,24 @@ class FileOnDisk:
         self.parsed: ParsedFile = parse(self.safe)
         self.base: Rendering | None = None
         """The file's last recorded rendering."""
+        self._owners: LineOwners | None = None
         self.edits = Edits()
         self.taken: list[FileEdit] = []
+
+    def owners(self, root: str) -> LineOwners:
+        """Return whose the lines of the file are."""
+        if self._owners is None:
+            self._owners = find_owners(root, self.path, os.environ)
+        return self._owners
+
+    def is_own(self, root: str, *, text: str, id: str = "") -> bool:
+        """Return whether the user wrote a bullet: every bullet with this text and, if it is known, this id."""
+        owners = self.owners(root)
+        return all(
+            owners.are_own(numbers)
+            for numbers, bullet in bullets_by_line(split_lines(self.safe))
+            if bullet.text == text and (not id or bullet.id in ("", id))
+        )
 
     def is_as_written(self, database: Database) -> bool:
         """Return whether the file is unchanged since an update wrote it."""
@@ -62,7 +81,7 @@ def read_files(context: Context) -> list[FileOnDisk]:
     files = []
     for goal in ("", *disk.goals(context.root)):
         path = disk.path_of(context.root, goal)
-        file = FileOnDisk(goal, path, disk.read(path, context.root))
+        file = FileOnDisk(goal, path, disk.read(path))
         if file.parsed.conflict:
             raise WrongRequest(
                 f"{path} contains merge conflict markers",
@@ -109,8 +128,10 @@ def _add_bullets(context: Context, file: FileOnDisk, *, agent: str) -> None:
     change = context.change("add", at=now, reason=os.path.basename(file.path))
     for section, text, id in file.edits.added:
         record = {**fields_of(text), "category": category_of(section), "goal": file.goal}
-        record |= {"origin": "agent"} if agent else {"origin": "import"} if id else {}
-        learning = new_learning(context, record, created_at=now)
+        is_own = not agent and not id and file.is_own(context.root, text=text)
+        record |= {"origin": "agent"} if agent else {} if is_own else {"origin": "import"}
+        by = PERSON if is_own else "agent" if agent else "import"
+        learning = new_learning(context, record, created_at=now, by=by)
         learning = learning.replace(id=id) if id else learning
         learnings.add(context.store.database, learning, change)
         file.taken.append(FileEdit(what="added", id=learning.id, text=text))
@@ -119,34 +140,59 @@ def _add_bullets(context: Context, file: FileOnDisk, *, agent: str) -> None:
 def _apply_edits(context: Context, file: FileOnDisk, goals: dict[str, str]) -> None:
     """Apply a person's edits to the bullets in a file; `goals` maps each learning to the goal of its current file."""
     now, database, name = context.clock(), context.store.database, os.path.basename(file.path)
-    edits = [("changed", id, _reword(context.redact_line(text, TEXT_LIMIT))) for id, text in file.edits.changed]
+    changed = {id: file.is_own(context.root, text=text, id=id) for id, text in file.edits.changed}
+    edits = [
+        ("changed", id, _reword(context.redact_line(text, TEXT_LIMIT), is_own=changed[id]))
+        for id, text in file.edits.changed
+    ]
+    is_own = (
+        not (file.edits.moved or file.edits.removed or file.edits.accepted)
+        or file.owners(context.root).last_change_is_own
+    )
     edits += [("moved", id, _set(category=category)) for id, category in file.edits.moved]
+    if is_own:
+        edits += [("moved", id, vouch_by_person) for id in file.edits.accepted]
     # A file that is no longer written keeps its old rendering, so a bullet missing from it may not be a removal.
     if not file.goal or has_goal_files(context):
         edits += [("moved", id, _set(goal=goals[id])) for id in file.edits.removed if id in goals]
         edits += [("hidden", id, to_status("hidden")) for id in file.edits.removed if id not in goals]
+    foreign: list[str] = []
     for what, id, decide in edits:
         base = file.base.id if file.base else ""
         verb, reason = ("hide", f"removed from {name} ({base})") if what == "hidden" else ("edit", name)
         if what == "hidden" and any(event.reason == reason for event in learnings.history(database, id)):
             continue  # this removal was applied before, and the learning has been restored since
+        if not changed.get(id, is_own) and is_persons(learnings.get(database, id)):
+            foreign.append(id)
+            continue
         before, after = learnings.change(database, id, decide, context.change(verb, at=now, reason=reason))
         if after.version != before.version:
             file.taken.append(FileEdit(what=what, id=id, text=line_of(after)))
+    if foreign:
+        remark = f"somebody else's commit changed {', '.join(foreign)} in {name}, which a person vouches for"
+        context.remarks.append(f"{remark}; nothing was changed: `learnt edit` does it")
 
 
 def _set(**fields: str) -> Callable[[Learning], dict[str, Any]]:
     return lambda _: fields
 
 
-def _reword(text: str) -> Callable[[Learning], dict[str, Any]]:
-    """Return the change that gives a learning the text of a bullet; advice for the old text is removed."""
+def _reword(text: str, *, is_own: bool) -> Callable[[Learning], dict[str, Any]]:
+    """Return the change that gives a learning the text of a bullet; advice for the old text is removed.
+
+    The user vouches for the text if the line is the user's own; otherwise it has to prove itself again.
+    """
 
     def decide(learning: Learning) -> dict[str, Any]:
         changes: dict[str, Any] = dict(edit_fields(learning, text))
         if changes and changes_meaning(line_of(learning), text):
             changes |= {"implication": "", "action": ""}
-        return changes
+        if not changes:
+            return {}
+        if is_own:
+            return vouch_by_person(learning, changes)
+        changes.pop("origin", None)
+        return after_agents_edit(learning, changes)
 
     return decide
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from typing import Any
 
-from learnt import config, project
+from learnt import project
 from learnt.clients import registry
 from learnt.clients.kit import setup
 from learnt.clients.kit.setup import AskClient, ClientState, Disk, Location, Target, Unfit
@@ -25,7 +25,7 @@ from learnt.flow.client_questions import ask_client
 from learnt.learnings_file.write import diff
 from learnt.model import Value
 from learnt.store import BACKUPS_FOLDER, IGNORE, fired, make_folder
-from learnt.system.files import Locked, write_private
+from learnt.system.files import Locked, list_names, make_folders, remove_file, remove_tree, write_private
 from learnt.system.replacements import (
     Replacement,
     content_of,
@@ -33,6 +33,7 @@ from learnt.system.replacements import (
     remove_folder_if_empty,
     remove_unfinished,
     replace_all,
+    resolve,
 )
 
 Planner = Callable[[Target, "_Originals"], "_Planned"]
@@ -135,7 +136,8 @@ class ClientSetup:
                 locations.append(_location(self._start, user=user)[0])
             except LearntError:
                 continue
-        yield from setup.examine(locations, _disk(ask_client if ask else None))
+        closed = _closed_folder(locations[0]) if locations else ""
+        yield from setup.examine(locations, _disk(closed, ask_client if ask else None))
 
     def _with_next_steps(self, outcome: SetupOutcome, location: Location) -> SetupOutcome:
         twice = [state for state in self.states() if state.client == outcome.client and state.twice]
@@ -148,8 +150,14 @@ def _refuse_outside(start: str, user: bool, *, hint: str) -> None:
         raise NoStore(f"{os.path.abspath(start)} is not inside a project", hint=hint)
 
 
-def _disk(ask_client: AskClient | None = None) -> Disk:
-    return Disk(read=_read, has_program=_is_on_path, names=_names, ask_client=ask_client)
+def _disk(closed: str, ask_client: AskClient | None = None) -> Disk:
+    return Disk(read=lambda path: _read(path, closed), has_program=_is_on_path, names=_names, ask_client=ask_client)
+
+
+def _closed_folder(location: Location) -> str:
+    """Return the folder below which no link is followed: the project's, unless it is a repository of the whole home."""
+    home = os.path.join(os.path.realpath(os.path.expanduser("~")), "")
+    return "" if home.startswith(os.path.join(location.root, "")) else location.root
 
 
 def _is_on_path(program: str) -> bool:
@@ -188,10 +196,10 @@ def _own_program() -> tuple[str, ...]:
 def _change(
     clients: Sequence[str], location: Location, folder: str, plan: Planner, *, dry_run: bool
 ) -> list[SetupOutcome]:
-    originals = _Originals(os.path.join(folder, BACKUPS_FOLDER, _FOLDER))
+    originals = _Originals(os.path.join(folder, BACKUPS_FOLDER, _FOLDER), folder, _closed_folder(location))
     outcomes = [_apply(client, location, originals, plan, write=False) for client in clients]
     to_do = any(outcome.changes_something() for outcome in outcomes)
-    if dry_run or not (to_do or (plan is _plan_uninstall and os.path.isdir(originals.folder))):
+    if dry_run or not (to_do or (plan is _plan_uninstall and os.path.lexists(originals.folder))):
         return outcomes
     created = _CreatedPlace()
     while True:
@@ -211,13 +219,12 @@ def _change(
 
 def _remove_place(folder: str, originals: _Originals) -> None:
     """Remove the files and folders that were created for the originals, if there are no originals left."""
-    if set(os.listdir(originals.folder)) - {os.path.basename(path) for path in (originals.lock, originals.receipt)}:
+    if set(list_names(originals.folder)) - {os.path.basename(path) for path in (originals.lock, originals.receipt)}:
         return
     created = originals.created()
     for path in (originals.receipt, originals.lock):
-        if os.path.exists(path):
-            os.unlink(path)
-    ours = [os.path.realpath(originals.folder)]
+        remove_file(path)
+    ours = [originals.folder]
     while len(ours) < created.folders and ours[-1] != os.path.dirname(ours[-1]):
         ours.append(os.path.dirname(ours[-1]))
     for empty in ours[:_LEVELS_BELOW_STORE]:
@@ -227,10 +234,10 @@ def _remove_place(folder: str, originals: _Originals) -> None:
     if (
         created.ignore
         and set(_names(folder)) <= {".gitignore", fired.FOLDER}
-        and content_of(ignored) == IGNORE.encode()
+        and originals.read(ignored) == IGNORE.encode()
     ):
-        shutil.rmtree(os.path.join(folder, fired.FOLDER), ignore_errors=True)
-        os.unlink(ignored)
+        remove_tree(os.path.join(folder, fired.FOLDER))
+        remove_file(ignored)
     for empty in ours[_LEVELS_BELOW_STORE:]:
         remove_folder_if_empty(empty)
 
@@ -240,7 +247,7 @@ def _apply(client: str, location: Location, originals: _Originals, plan: Planner
         planned = _plan_all(setup.targets(client, location), originals, plan)
         if write:
             for file in planned:
-                remove_unfinished(file.change.path)
+                remove_unfinished(file.change.path, originals.closed)
             _carry_out(planned, originals, mode=0o600 if location.user else 0o666)
     except LearntError as error:
         return SetupOutcome(client=client, user=location.user, error=error)
@@ -257,24 +264,24 @@ def _plan_all(targets: Sequence[Target], originals: _Originals, plan: Planner) -
         except Unfit as reason:
             others = [other for other in targets if other is not target]
             refusal = _refuse_removal if plan is _plan_uninstall else _refuse_addition
-            raise refusal(target, reason, others) from None
+            raise refusal(target, reason, others, originals.closed) from None
     return planned
 
 
 def _plan_install(target: Target, originals: _Originals) -> _Planned:
-    content = _read(target.path)
+    content = _read(target.path, originals.closed)
     note, original = originals.note(target.path), originals.original(target.path)
     change = FileChange(path=target.path, before=content, after=target.edit.add(content))
     if change.kind != "unchanged" and (note is None or content is None or note.digest != _digest(content)):
         # If a file has been changed since, or came with the repository, its original is the file without our entries.
         ours = content is not None and target.edit.has_settings(content)
         original = target.edit.remove(content, original) if content is not None and ours else content
-    folders = missing_folders(target.path)
+    folders = missing_folders(target.path, originals.closed)
     return _Planned(change=change, original=original, folders=(*(note.folders if note else ()), *folders))
 
 
 def _plan_uninstall(target: Target, originals: _Originals) -> _Planned:
-    content = _read(target.path)
+    content = _read(target.path, originals.closed)
     note, original = originals.note(target.path), originals.original(target.path)
     if content is None or (note is None and b"learnt" not in content):
         after = content
@@ -290,7 +297,9 @@ def _carry_out(planned: Sequence[_Planned], originals: _Originals, *, mode: int)
     replacements: list[Replacement] = []
     for file in planned:
         change = file.change
-        written = Replacement(path=change.path, before=change.before, after=change.after, mode=mode)
+        written = Replacement(
+            path=change.path, before=change.before, after=change.after, mode=mode, closed=originals.closed
+        )
         if file.forget:
             replacements += [written, *originals.forget(change.path)]
         elif change.kind != "unchanged":
@@ -304,11 +313,11 @@ def _carry_out(planned: Sequence[_Planned], originals: _Originals, *, mode: int)
 
 def _next_steps(outcome: SetupOutcome, location: Location, start: str) -> Iterator[str]:
     """Yield what the user has to do; steps that cannot be checked are yielded only after a change."""
-    client = outcome.client
-    state = next((state for state in setup.examine([location], _disk()) if state.client == client), None)
+    client, disk = outcome.client, _disk(_closed_folder(location))
+    state = next((state for state in setup.examine([location], disk) if state.client == client), None)
     if outcome.changes_something() or (state and state.trusted is False):
         yield setup.module_of(client).next_step(location)
-    switch = setup.find_switch(client, location, _read)
+    switch = setup.find_switch(client, location, disk.read)
     if switch:
         yield f"{switch.detail}; {switch.remedy}"
     program = location.program[0]
@@ -316,7 +325,7 @@ def _next_steps(outcome: SetupOutcome, location: Location, start: str) -> Iterat
         yield f"`{program}` is not on PATH: the hooks stay silent until it is; --user writes the absolute path"
     here = project.find_project(start)
     try:
-        loaded = config.load(context.settings_files(here.root if here else None), dict(os.environ)).settings
+        loaded = context.load_configuration(start).settings
         has_store = here is not None and context.own_place(here, loaded).exists()
     except LearntError:
         has_store = True  # `learnt doctor` reports what is wrong with the settings
@@ -324,12 +333,13 @@ def _next_steps(outcome: SetupOutcome, location: Location, start: str) -> Iterat
         yield "no learnings are stored here yet: `learnt init`"
 
 
-def _refuse_addition(target: Target, reason: Unfit, others: Sequence[Target]) -> WrongRequest:
+def _refuse_addition(target: Target, reason: Unfit, others: Sequence[Target], closed: str) -> WrongRequest:
     """Return why nothing was written, with the entries that a person can add instead."""
     message = f"{target.path} was not changed: {reason}"
     if reason.remedy:
         return WrongRequest(message, hint=f"{reason.remedy}, and try again")
-    missing = {file.path: file.edit.by_hand(_read(file.path)) for file in (target, *filter(_lacks, others))}
+    lacking = [target, *(other for other in others if _lacks(other, closed))]
+    missing = {file.path: file.edit.by_hand(_read(file.path, closed)) for file in lacking}
     if not all(missing.values()):
         return WrongRequest(message, hint="fix it and try again")
     hint = "fix it and try again, or add this by hand"
@@ -338,28 +348,29 @@ def _refuse_addition(target: Target, reason: Unfit, others: Sequence[Target]) ->
     return WrongRequest(message, hint=hint + "".join(f"\n\nin {path}:\n\n{text}" for path, text in missing.items()))
 
 
-def _lacks(target: Target) -> bool:
-    content = _read(target.path)
+def _lacks(target: Target, closed: str) -> bool:
+    content = _read(target.path, closed)
     try:
         return target.edit.add(content) != content
     except Unfit:
         return True
 
 
-def _refuse_removal(target: Target, reason: Unfit, others: Sequence[Target]) -> WrongRequest:
-    others_too = [other.path for other in others if b"learnt" in (_read(other.path) or b"")]
+def _refuse_removal(target: Target, reason: Unfit, others: Sequence[Target], closed: str) -> WrongRequest:
+    others_too = [other.path for other in others if b"learnt" in (_read(other.path, closed) or b"")]
     elsewhere = f", there and in {', '.join(others_too)}" if others_too else ""
     hint = f"fix it and try again, or remove learnt's entries by hand{elsewhere}"
     return WrongRequest(f"{target.path} was not changed: {reason}", hint=hint)
 
 
-def _read(path: str) -> bytes | None:
-    if os.path.exists(path) and not os.path.isfile(path):
+def _read(path: str, closed: str) -> bytes | None:
+    place = resolve(path, closed)
+    if os.path.exists(place) and not os.path.isfile(place):
         raise WrongRequest(f"{path} is not a file", hint="move it elsewhere")
     above = os.path.dirname(path)
     if os.path.isfile(above):
         raise WrongRequest(f"{above} is a file, but must be a folder for {path}", hint="move it elsewhere")
-    return content_of(path)
+    return content_of(path, closed)
 
 
 def _digest(content: bytes) -> str:
@@ -369,18 +380,22 @@ def _digest(content: bytes) -> str:
 class _Originals:
     """The folder with notes and originals; it has two files for each changed file."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, store: str, closed: str) -> None:
         self.folder = folder
+        self._store = os.path.dirname(store)
+        self.closed = closed
+        """The folder below which no link is followed to a client's settings."""
         self.lock = os.path.join(folder, "lock")
         self.receipt = os.path.join(folder, "made")
 
     def create(self, store: str, before: _CreatedPlace) -> _CreatedPlace:
         """Create the folder; return what has been created so far. It is private, since settings may contain secrets."""
-        folders, ignored = len(missing_folders(self.lock)), os.path.exists(os.path.join(store, ".gitignore"))
+        folders = len(missing_folders(self.lock, self._store))
+        ignored = os.path.lexists(os.path.join(store, ".gitignore"))
         try:
             make_folder(store)
             for folder in (os.path.dirname(self.folder), self.folder):
-                os.makedirs(folder, mode=0o700, exist_ok=True)
+                make_folders(folder)
         except OSError as error:
             raise cannot_write(self.folder, error, hint=_PERMISSIONS) from None
         except TryAgain:
@@ -398,10 +413,14 @@ class _Originals:
         if combined != recorded:
             write_private(self.receipt, json.dumps(combined.as_dict()))
 
+    def read(self, path: str) -> bytes | None:
+        """Return the content of a file in the store's folder; None if it does not exist."""
+        return content_of(path, self._store)
+
     def created(self) -> _CreatedPlace:
         """Return what was created, as far as it is recorded."""
         try:
-            record: Any = json.loads(content_of(self.receipt) or b"")
+            record: Any = json.loads(self.read(self.receipt) or b"")
             return _CreatedPlace(folders=int(record["folders"]), ignore=bool(record["ignore"]))
         except (ValueError, TypeError, KeyError, RecursionError):
             return _CreatedPlace()
@@ -409,18 +428,18 @@ class _Originals:
     def note(self, path: str) -> _Note | None:
         """Return the note about a file; None if there is no note."""
         try:
-            record: Any = json.loads(content_of(self._paths(path)[0]) or b"")
+            record: Any = json.loads(self.read(self._paths(path)[0]) or b"")
             note = _Note(**{**record, "folders": tuple(record["folders"])})
         except (ValueError, TypeError, KeyError, RecursionError):
             return None
         # Without the original, the note is useless.
-        lost = note.existed and not os.path.exists(self._paths(path)[1])
+        lost = note.existed and not os.path.lexists(self._paths(path)[1])
         return note if note.path == path and not lost else None
 
     def original(self, path: str) -> bytes | None:
         """Return the original of a file; None if the file is new or there is no note."""
         note = self.note(path)
-        return content_of(self._paths(path)[1]) if note and note.existed else None
+        return self.read(self._paths(path)[1]) if note and note.existed else None
 
     def remember(self, planned: _Planned) -> list[Replacement]:
         """Return the note and the original to write for a change."""
@@ -442,7 +461,10 @@ class _Originals:
         # The note refers to the original, so it is written after it and deleted before it.
         pairs = list(zip(self._paths(path), (note, original), strict=True))
         pairs = pairs if note is None else pairs[::-1]
-        return [Replacement(path=file, before=content_of(file), after=after, mode=0o600) for file, after in pairs]
+        return [
+            Replacement(path=file, before=self.read(file), after=after, mode=0o600, closed=self._store)
+            for file, after in pairs
+        ]
 
     def _paths(self, path: str) -> tuple[str, str]:
         name = _digest(path.encode("utf-8", "surrogateescape"))[:12]

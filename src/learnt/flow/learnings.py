@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from learnt.errors import NotFound, WrongRequest
 from learnt.flow.context import check_rows
-from learnt.flow.marks import mark, undo_mark
+from learnt.flow.marks import mark, note_repetition, undo_mark, without_mark
 from learnt.model import CONTENT, TITLE_LIMIT, Learning, Value, is_id, new_id
 from learnt.store import Store, learnings, tasks
 from learnt.store.index import Filter
@@ -16,19 +16,29 @@ from learnt.text.clean import fold
 from learnt.text.records import as_record, read_fields
 from learnt.text.triggers import refuse_wild_patterns
 from learnt.weigh import confidence
+from learnt.weigh.provenance import (
+    PERSON,
+    PERSON_CONFIDENCE,
+    after_agents_edit,
+    is_persons,
+    vouch_by_evidence,
+    vouch_by_person,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from learnt.flow.context import Context
+    from learnt.flow.context import Context, Talk
     from learnt.model import Event
     from learnt.store.database import Database
 
 
 # The fields that say what was learnt and where it applies.
 STATEMENT_FIELDS = CONTENT[: CONTENT.index("origin")]
+# Only a person can set these fields.
+_PERSONS_FIELDS = ("origin", "confidence", "pinned")
 
 
 class LearningsPage(Value):
@@ -44,11 +54,13 @@ class Learnings:
     def __init__(self, context: Context) -> None:
         self._context = context
 
-    def add_all(self, records: Sequence[dict[str, Any]], *, created_at: int | None = None) -> list[Learning]:
+    def add_all(
+        self, records: Sequence[dict[str, Any]], *, created_at: int | None = None, by: str | None = None
+    ) -> list[Learning]:
         """Add several learnings, all or none; each record contains the fields of `Memory.add`."""
         now = self._context.clock()
         added = [
-            new_learning(self._context, record, created_at=now if created_at is None else created_at)
+            new_learning(self._context, record, created_at=now if created_at is None else created_at, by=by)
             for record in records
         ]
         with self._context.store.transaction():
@@ -64,11 +76,11 @@ class Learnings:
         if task is not None and task.skip_learnings:
             raise WrongRequest(f"`{task_id}` is a task that leaves no learnings", hint="tell a person instead")
         origin = {"goal": task.goal if task else "", "origin": "agent"}
-        learning = new_learning(self._context, {**origin, **record}, created_at=now)
+        learning = new_learning(self._context, {**origin, **record}, created_at=now, by="agent")
         with self._context.store.transaction():
             same = learnings.find_same(database, learning.observation or learning.title)
-            who = self._context.person
-            return learnings.add_or_recur(database, same, lambda: learning, task=learning.task, who=who, at=now)
+            who, talk = self._context.person, self._context.talk
+            return add_or_repeat(self._context, same, lambda: learning, task=learning.task, who=who, at=now, talk=talk)
 
     def page(
         self, which: Filter, *, scope: str | None = None, limit: int | None = None, offset: int = 0
@@ -97,8 +109,12 @@ class Learnings:
         reason: str = "",
         add_tags: Sequence[str] = (),
         drop_tags: Sequence[str] = (),
+        by: str | None = None,
     ) -> Learning:
-        """Change fields of a learning."""
+        """Change fields of a learning. A person vouches for the result; an agent's new text has to prove itself."""
+        by = by or self._context.by
+        if by != PERSON and (unsettable := [name for name in changes if name in _PERSONS_FIELDS]):
+            raise WrongRequest(f"an agent cannot set `{unsettable[0]}`", hint="only a person can: ask the user")
         fields = read_fields(self._context.redact_record(changes))
         refuse_wild_patterns(fields)
         more = set(read_fields(self._context.redact_record({"tags": add_tags}))["tags"])
@@ -106,9 +122,10 @@ class Learnings:
 
         def decide(learning: Learning) -> dict[str, Any]:
             tags = set(fields.get("tags", learning.tags))
-            return {**fields, "tags": tuple(sorted((tags | more) - fewer))}
+            changed = {**fields, "tags": tuple(sorted((tags | more) - fewer))}
+            return (vouch_by_person if by == PERSON else after_agents_edit)(learning, changed)
 
-        return alter(self._context, id, "edit", decide, reason=reason)
+        return alter(self._context, id, "edit", decide, reason=reason, by=by)
 
     def archive(self, id: str, *, reason: str = "") -> Learning:
         """Remove a learning from lists and briefs; it can be restored."""
@@ -120,17 +137,24 @@ class Learnings:
 
     def restore(self, id: str, *, reason: str = "") -> Learning:
         """Make an archived, hidden, proposed or superseded learning active; a proposal then supersedes its members."""
+        refuse_agent(self._context, "restore")
         store, _ = self._context.locate(id, writable=True)
         with store.transaction():
             activate(self._context, store, id, self._context.change("restore", at=self._context.clock(), reason=reason))
             return learnings.get(store.database, id).replace(scope=store.place.scope)
 
-    def pin(self, id: str, *, pinned: bool = True, reason: str = "") -> Learning:
-        """Show a learning first where it is relevant, whatever its confidence."""
-        return alter(self._context, id, "pin" if pinned else "unpin", lambda _: {"pinned": pinned}, reason=reason)
+    def pin(self, id: str, *, pinned: bool = True, reason: str = "", by: str | None = None) -> Learning:
+        """Show a learning first where it is relevant, whatever its confidence; a person vouches for it so."""
+        refuse_agent(self._context, "pin", by=by)
 
-    def like(self, id: str, *, reason: str = "") -> Learning:
-        """Raise a learning's confidence a little; this has an effect once per person."""
+        def decide(learning: Learning) -> dict[str, Any]:
+            return vouch_by_person(learning, {"pinned": True}) if pinned else {"pinned": False}
+
+        return alter(self._context, id, "pin" if pinned else "unpin", decide, reason=reason)
+
+    def like(self, id: str, *, reason: str = "", by: str | None = None) -> Learning:
+        """Vouch for a learning and raise its confidence a little; this has an effect once per person."""
+        refuse_agent(self._context, "like", by=by)
         store, _ = self._context.locate(id)
         return alter(self._context, id, "like", like_by(self._context.person, store.database), reason=reason)
 
@@ -159,7 +183,7 @@ class Learnings:
             self._context,
             event.subject,
             "undo",
-            lambda learning: revert(event, learning),
+            lambda learning: self._revert(event, learning),
             reason=reason,
             undoes=event.id,
             also=lambda store: undo_mark(self._context, store, _resolve_undos(self._context, event)),
@@ -168,14 +192,24 @@ class Learnings:
             raise WrongRequest(f"nothing is left to undo in {event.id}", hint=f"see `learnt history {after.id}`")
         return after
 
-    def mark(self, learning: str, task: str, helpful: bool) -> Learning:
+    def mark(self, learning: str, task: str, helpful: bool, *, by: str | None = None) -> Learning:
         """Record whether a learning helped with a task that was given it; only the first mark of a pair is valid."""
-        return mark(self._context, learning, task, helpful)
+        return mark(self._context, learning, task, helpful, by=by)
+
+    def _revert(self, event: Event, learning: Learning) -> dict[str, Any]:
+        """Return the changes that undo an event; without the event's mark, the evidence may no longer be enough."""
+        changes = revert(event, learning)
+        without = without_mark(self._context, learning, _resolve_undos(self._context, event))
+        return changes if without is None else {**vouch_by_evidence(learning.replace(**changes), without), **changes}
 
 
 def activate(context: Context, store: Store, id: str, change: Change) -> None:
-    """Within a transaction: make a learning active; a proposal then supersedes its members."""
-    before, _ = learnings.change(store.database, id, to_status("active"), change)
+    """Within a transaction: make a learning active, with the person's word; a proposal then supersedes its members."""
+
+    def decide(learning: Learning) -> dict[str, Any]:
+        return vouch_by_person(learning, to_status("active")(learning))
+
+    before, _ = learnings.change(store.database, id, decide, change)
     for member in before.replaces if before.status == "proposed" else ():
         if learnings.find(store.database, member):
             supersede = context.change("supersede", at=change.at, reason=change.reason)
@@ -191,11 +225,17 @@ def alter(
     reason: str = "",
     undoes: str = "",
     also: Callable[[Store], object] = lambda _: None,
+    by: str | None = None,
 ) -> Learning:
-    """Change a learning in the store that contains it; `also` runs in the same transaction."""
+    """Change a learning in the store that contains it; `also` runs in the same transaction.
+
+    An agent cannot change what a person vouches for.
+    """
     store, _ = context.locate(id, writable=True)
 
     def decide_without_circles(learning: Learning) -> dict[str, Any]:
+        if is_persons(learning):
+            refuse_agent(context, what, by=by)
         changes = decide(learning)
         refuse_circle(context, id, changes.get("superseded_by", ""))
         return changes
@@ -205,6 +245,26 @@ def alter(
         _, after = learnings.change(store.database, id, decide_without_circles, change)
         also(store)
     return after.replace(scope=store.place.scope)
+
+
+def refuse_agent(context: Context, what: str, *, by: str | None = None) -> None:
+    """Raise if an agent speaks, for what only a person may do."""
+    if (by or context.by) != PERSON:
+        raise WrongRequest(
+            f"an agent cannot `{what}` here: a person decides on that",
+            hint="ask the user, who can do it in a terminal of their own, or with `learnt review`",
+        )
+
+
+def add_or_repeat(
+    context: Context, known: Learning | None, make: Callable[[], Learning], *, task: str, who: str, at: int, talk: Talk
+) -> tuple[Learning, bool]:
+    """Within a transaction: add what a task taught, or count that it was taught again; return whether it is new."""
+    database = context.store.database
+    learning, is_new = learnings.add_or_recur(database, known, make, task=task, who=who, at=at)
+    if not is_new:
+        learning = note_repetition(context, learning, talk.of(context, task), at=at)
+    return learning, is_new
 
 
 def refuse_circle(context: Context, id: str, successor: str) -> None:
@@ -243,7 +303,8 @@ def like_by(person: str, database: Database) -> Callable[[Learning], dict[str, A
         valid = _valid_changes(learnings.history(database, learning.id))
         if any(event.what == "like" and event.who == person for event in valid):
             return {}
-        return {"confidence": confidence.after_like(learning.confidence)}
+        raised = max(PERSON_CONFIDENCE, confidence.after_like(learning.confidence))
+        return vouch_by_person(learning, {"confidence": raised})
 
     return decide
 
@@ -265,13 +326,22 @@ def revert(event: Event, learning: Learning) -> dict[str, Any]:
     return read_fields(event.old, allowed=Learning.fields)
 
 
-def new_learning(context: Context, record: dict[str, Any], *, created_at: int) -> Learning:
-    """Return a learning from input fields, without secrets."""
+def new_learning(context: Context, record: dict[str, Any], *, created_at: int, by: str | None = None) -> Learning:
+    """Return a learning from input fields, without secrets.
+
+    A person vouches for what he adds in his own name. An agent chooses neither origin nor confidence nor pin. `by` is
+    who speaks; by default, the context knows it.
+    """
     fields = read_fields(context.redact_record(record))
     refuse_wild_patterns(fields)
-    fields.setdefault("confidence", confidence.start(fields.get("origin", "person")))
+    if (by or context.by) == "agent":
+        fields = {name: value for name, value in fields.items() if name not in _PERSONS_FIELDS}
+        fields["origin"] = "agent"
+    by = by or fields.get("origin", PERSON)
+    fields.setdefault("confidence", confidence.start(by))
     times = read_fields({"created_at": created_at, "updated_at": created_at}, allowed=("created_at", "updated_at"))
-    return Learning(id=new_id("learn", context.clock()), **times, **{"title": "", **fields})
+    provenance: dict[str, Any] = {"vouched": PERSON if by == PERSON else "", "author": context.person[:TITLE_LIMIT]}
+    return Learning(id=new_id("learn", context.clock()), **times, **provenance, **{"title": "", **fields})
 
 
 def _merge_pages(stores: Sequence[Store], which: Filter, *, limit: int, offset: int) -> tuple[Learning, ...]:

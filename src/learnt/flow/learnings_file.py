@@ -22,11 +22,14 @@ from learnt.flow.context import Context
 from learnt.flow.file_edits import FileEdit, FileOnDisk, apply_edits, has_goal_files, read_files
 from learnt.flow.mining import MiningReport, ask_about, learn_from, read_task, was_asked_recently
 from learnt.flow.model_calls import LONG_LIMIT_S, asks_a_model
+from learnt.learnings_file.lines import ID_COMMENT
 from learnt.learnings_file.read import Bullet, lines_for_prompt, parse
 from learnt.learnings_file.write import Delta, Rendering, compare_renderings, diff, render, select
 from learnt.model import Task, Value, new_id
 from learnt.store import calls, learnings, mined, regenerations
 from learnt.store.regenerations import Regeneration
+from learnt.system.files import remove_file
+from learnt.system.git_lines import find_owners
 from learnt.text.redact import redact
 from learnt.text.times import MONTH_MS
 from learnt.text.tokens import estimate_tokens
@@ -101,7 +104,7 @@ class LearningsFile:
     def read(self, goal: str = "") -> str | None:
         """Return a learnings file's text; None if the file does not exist."""
         background.refuse_without_project(self._context)
-        content = disk.read(disk.path_of(self._root, goal), self._root)
+        content = disk.read(disk.path_of(self._root, goal))
         return None if content is None else content.decode("utf-8")
 
     def state(self) -> background.State:
@@ -164,27 +167,28 @@ class LearningsFile:
                     apply_edits(self._context, files)
                 for file in files:
                     # If the file was saved meanwhile, its new content is read in the next round.
-                    if disk.read(file.path, self._root) == file.content:
-                        os.unlink(file.path)
+                    if disk.read(file.path) == file.content:
+                        remove_file(file.path)
                         deleted.append(file.path)
         return deleted
 
     def for_prompt(self, task: Task) -> tuple[str, tuple[str, ...]]:
         """Return the learnings files' text for a task's prompt, and the ids of the learnings in that text.
 
-        Learnings that are no longer active are left out, even if a file still shows them. All files share one limit.
+        Learnings that are no longer active or that nobody vouches for are left out, even if a file still shows them,
+        and so is what somebody else committed. All files share one limit.
         """
         strategy = self._settings.learnings_injection_strategy
         if strategy == "none" or task.skip_learnings or not self._root:
             return "", ()
         goals = {"global_only": [""], "task_group": [task.goal], "both": [task.goal, ""]}[strategy]
-        texts = [redact(self.read(goal) or "")[0] for goal in dict.fromkeys(goals)]
+        texts = [redact(self._own_text(goal))[0] for goal in dict.fromkeys(goals)]
         ids = {bullet.id for text in texts for bullet in parse(text).bullets if bullet.id}
         stored = learnings.get_all(self._store.database, sorted(ids))
 
         def should_show(bullet: Bullet) -> bool | None:
             if bullet.id in stored:
-                return stored[bullet.id].status == "active"
+                return stored[bullet.id].status == "active" and bool(stored[bullet.id].vouched)
             # The learning was purged, or it comes from another store and has not been applied yet.
             return False if regenerations.was_shown(self._store.database, bullet.id, bullet.text) else None
 
@@ -194,6 +198,19 @@ class LearningsFile:
         text = "\n\n".join(part for part in parts if part)
         given_ids = dict.fromkeys(id for lines in files for _, id in lines if id)
         return f"{EVIDENCE}\n\n{text}" if text else "", tuple(given_ids)
+
+    def _own_text(self, goal: str) -> str:
+        """Return a file's text without the lines that somebody else committed, except for known learnings' bullets."""
+        text = self.read(goal) or ""
+        if not text.strip():
+            return ""
+        owners = find_owners(self._root, disk.path_of(self._root, goal), os.environ)
+        known = learnings.get_all(self._store.database, sorted({*ID_COMMENT.findall(text)}))
+        return "\n".join(
+            line
+            for number, line in enumerate(text.split("\n"))
+            if owners.are_own((number,)) or any(id in known for id in ID_COMMENT.findall(line))
+        )
 
     def _preview(self, window: int | None, deadline: float) -> Update:
         """Return what an update would do, by running it in a transaction that is rolled back."""
@@ -284,7 +301,7 @@ class LearningsFile:
                 self._count_down(counted)
             counted = 0
             new = [file for file in update.files if file.is_new]
-            if all(disk.replace(file.path, self._root, file.content, file.after) for file in new):
+            if all(disk.replace(file.path, file.content, file.after) for file in new):
                 return update
         raise TryAgain("the learnings files keep changing", hint="save them, then run `learnt update`")
 
@@ -294,8 +311,7 @@ class LearningsFile:
         """Within a transaction: apply the edits to the files; return the new files, and the records to store."""
         database, settings = self._store.database, self._settings
         max_tasks = max(_MAX_UNMINED_TASKS, settings.learnings_window_size, settings.learnings_goal_window_size)
-        recent = mined.recent_tasks(database, limit=max_tasks)
-        mined.drop_older_material(database, recent, before=begun.started_at - MONTH_MS)
+        mined.drop_older_material(database, keep=max_tasks, before=begun.started_at - MONTH_MS)
         remarks = apply_edits(self._context, files, agent=agent)
         results = [self._make_file(file, begun, window) for file in self._add_goal_files(files)]
         update = Update(

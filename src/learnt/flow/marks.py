@@ -1,42 +1,51 @@
 """Marks: whether a learning helped with a task.
 
 Only the first mark per learning and task is valid, and only if a brief for the task contained the learning. A mark
-changes the learning's confidence in its store, and can be undone.
+changes the learning's confidence in its store, and can be undone. Agents' marks count once per learning and
+conversation, whichever door they come through, and never in the conversation that taught the learning. They are also
+evidence: enough of them vouch for an agent's conclusion, and propose to a person that a learning be retired.
 """
 
 from __future__ import annotations
 
 from learnt.errors import WrongRequest
 from learnt.flow.briefs import injected
-from learnt.model import text_id
-from learnt.store import happened, learnings
+from learnt.model import PROGRAM, text_id
+from learnt.store import evidence, happened, learnings, reviews
 from learnt.store.happened import Mark
 from learnt.store.learnings import Change
+from learnt.store.reviews import Escalation
 from learnt.weigh import confidence
+from learnt.weigh.provenance import PERSON, is_persons, speaks_against, vouch_by_evidence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from learnt.debrief.marks import Marks
-    from learnt.flow.context import Context
+    from learnt.flow.context import Context, Talk
     from learnt.model import Event, Learning
     from learnt.store import Store
+    from learnt.store.database import Database
+    from learnt.store.evidence import Evidence
 
 _REPEATED = "marked for this task already"
 
 
-def mark(context: Context, learning: str, task: str, helpful: bool) -> Learning:
-    """Apply a person's mark to a learning; raise if the mark is not valid."""
+def mark(context: Context, learning: str, task: str, helpful: bool, *, by: str | None = None) -> Learning:
+    """Apply a mark to a learning; raise if the mark is not valid. `by` is who speaks, a `person` or an `agent`."""
+    by = by or context.by
     store, _ = context.locate(learning, writable=True)
     with context.store.transaction():
         if injected(context, task).get(learning) is not False:
             raise WrongRequest(
                 f"`{learning}` was not given to `{task}`", hint="only learnings in a brief for the task can be marked"
             )
+        reason = "" if by == PERSON else _reason_against_agent(context, store, learning, task, context.talk)
+        if reason:
+            raise WrongRequest(f"`{learning}` {reason}", hint="a person can mark it: `learnt feedback`")
         mark = Mark(learning=learning, task=task, helpful=helpful, at=context.clock(), who=context.person)
-        if not _add_mark(context, mark):
+        if not _add_mark(context, mark, by=by, talk=context.talk):
             raise WrongRequest(
                 f"`{learning}` has already been marked for `{task}`",
                 hint=f"only the first mark is valid; `learnt undo {learning}` undoes the last change",
@@ -45,7 +54,7 @@ def mark(context: Context, learning: str, task: str, helpful: bool) -> Learning:
 
 
 def apply_marks(
-    context: Context, marks: Marks, task: str, *, at: int, who: str, only_once: bool = False
+    context: Context, marks: Marks, task: str, *, at: int, who: str, talk: Talk, only_once: bool = False
 ) -> dict[str, str]:
     """Within a transaction: apply the marks in an agent's output; return the rejected marks, and why.
 
@@ -54,10 +63,11 @@ def apply_marks(
     refusals = dict.fromkeys(marks.contradicting, "marked both ways")
     for helpful, ids in ((True, marks.helpful), (False, marks.not_helpful)):
         for id in ids:
-            reason = _reason_against_mark(context, id, task)
+            reason = _reason_against_mark(context, id, task, talk)
             if not reason and only_once and not context.store.claim_operation(text_id("op", f"said mark {task} {id}")):
                 reason = _REPEATED
-            if not reason and not _add_mark(context, Mark(learning=id, task=task, helpful=helpful, at=at, who=who)):
+            mark = Mark(learning=id, task=task, helpful=helpful, at=at, who=who)
+            if not reason and not _add_mark(context, mark, by="agent", talk=talk):
                 reason = _REPEATED
             if reason:
                 refusals[id] = reason
@@ -76,6 +86,12 @@ def undo_mark(context: Context, store: Store, undone: tuple[Event, bool]) -> Non
         learning=event.subject, task=event.reason, helpful="times_helpful" in event.new, at=event.at, who=event.who
     )
     act = happened.remove_mark if is_undone else happened.add_mark
+    if is_undone:
+        evidence.remove(store.database, mark.learning, _kind_of(mark), at=mark.at)
+    else:
+        conversation = evidence.conversation_of(context.store.database, mark.task)
+        conversation = _name_in(context, store.database, conversation)
+        evidence.add(store.database, mark.learning, conversation, _kind_of(mark), at=mark.at)
     if store is context.store:
         act(store.database, mark)
         return
@@ -85,33 +101,122 @@ def undo_mark(context: Context, store: Store, undone: tuple[Event, bool]) -> Non
         store.forget_operation(_operation_id(context, mark))
 
 
-def _reason_against_mark(context: Context, id: str, task: str) -> str:
+def _reason_against_mark(context: Context, id: str, task: str, talk: Talk) -> str:
     """Return why this task's mark on this learning is not valid; empty if it is valid."""
     holding = [store for store in context.sound_stores() if learnings.find(store.database, id)]
     held_out = injected(context, task).get(id)
+    own = [store for store in holding if not store.place.read_only]
     checks = {
         "no such learning": not holding,
         "not in a brief of this task": held_out is None,
         "held out of the brief": held_out,
         "belongs to a source, which is only read": all(store.place.read_only for store in holding),
     }
-    return next((reason for reason, holds in checks.items() if holds), "")
+    reason = next((reason for reason, holds in checks.items() if holds), "")
+    return reason or _reason_against_agent(context, own[0], id, task, talk)
 
 
-def _add_mark(context: Context, mark: Mark) -> bool:
+def _reason_against_agent(context: Context, store: Store, id: str, task: str, talk: Talk) -> str:
+    """Return why an agent's mark does not count in this conversation; empty if it counts."""
+    learning, conversation = learnings.get(store.database, id), talk.of(context, task)
+    known_as = _name_in(context, store.database, conversation)
+    if conversation in (learning.task, source_of(context, learning)):
+        return "was taught in this very conversation"
+    if talk.since and learning.created_at >= talk.since and not is_persons(learning):
+        return "may have been taught in this very conversation"
+    if evidence.is_marked(store.database, id, known_as):
+        return "was marked in this conversation already"
+    return ""
+
+
+def source_of(context: Context, learning: Learning) -> str:
+    """Return the conversation that taught a learning."""
+    return evidence.conversation_of(context.store.database, learning.task) if learning.task else ""
+
+
+def note_repetition(context: Context, learning: Learning, conversation: str, *, at: int) -> Learning:
+    """Within a transaction: record that a conversation taught a known learning again; return the learning."""
+    database = context.store.database
+    if conversation:
+        evidence.add(database, learning.id, conversation, evidence.REPEATED, at=at)
+    return vouch_when_enough(context, database, learning, at=at)
+
+
+def vouch_when_enough(context: Context, database: Database, learning: Learning, *, at: int) -> Learning:
+    """Within a transaction: vouch for a learning if its evidence is enough; return the learning."""
+
+    def decide(present: Learning) -> dict[str, Any]:
+        return vouch_by_evidence(present, _count(context, database, present))
+
+    return learnings.change(database, learning.id, decide, Change(what="vouch", who=PROGRAM, at=at))[1]
+
+
+def without_mark(context: Context, learning: Learning, undone: tuple[Event, bool]) -> Evidence | None:
+    """Return the evidence for a learning after the undo of a mark; None if another change is undone."""
+    event, is_undone = undone
+    if event.what != "mark" or not is_undone or "times_helpful" not in event.new:
+        return None
+    counted = _count(context, context.locate(learning.id)[0].database, learning)
+    return counted.replace(supporting=max(0, counted.supporting - 1))
+
+
+def _count(context: Context, database: Database, learning: Learning) -> Evidence:
+    return evidence.count(database, learning, source=source_of(context, learning))
+
+
+def _name_in(context: Context, database: Database, conversation: str) -> str:
+    """Return a conversation's name in a learning's store: two projects may have conversations with the same id."""
+    place = context.store.place
+    if database is context.store.database or conversation == evidence.UNKNOWN_CONVERSATION:
+        return conversation
+    return text_id("task", f"{place.folder} {place.address} {place.project} {conversation}")
+
+
+def _kind_of(mark: Mark) -> str:
+    return evidence.HELPFUL if mark.helpful else evidence.NOT_HELPFUL
+
+
+def _add_mark(context: Context, mark: Mark, *, by: str, talk: Talk) -> bool:
     """Within a transaction of the project's store: store a mark and change the learning's confidence."""
     database = context.store.database
     if not happened.add_mark(database, mark):
         return False
-    change = Change(what="mark", who=mark.who, at=mark.at, reason=mark.task)
     if learnings.find(database, mark.learning):
-        learnings.change(database, mark.learning, _count_mark(mark), change)
+        _apply_mark(context, database, mark, by=by, talk=talk)
         return True
     op = _operation_id(context, mark)
     for store in context.sound_stores()[1:]:
         if not store.place.read_only and learnings.find(store.database, mark.learning):
-            store.apply_once(op, lambda other: learnings.change(other, mark.learning, _count_mark(mark), change))
+            store.apply_once(op, lambda other: _apply_mark(context, other, mark, by=by, talk=talk))
     return True
+
+
+def _apply_mark(context: Context, database: Database, mark: Mark, *, by: str, talk: Talk) -> None:
+    """Within a transaction of the learning's store: count a mark, and draw the conclusions from all marks."""
+    conversation = _name_in(context, database, talk.of(context, mark.task))
+    evidence.add(database, mark.learning, conversation, _kind_of(mark), at=mark.at)
+
+    def decide(learning: Learning) -> dict[str, Any]:
+        if by != PERSON and is_persons(learning) and not mark.helpful:
+            return {}
+        changes = _count_mark(mark, learning)
+        return changes | vouch_by_evidence(learning.replace(**changes), _count(context, database, learning))
+
+    change = Change(what="mark", who=mark.who, at=mark.at, reason=mark.task)
+    _, after = learnings.change(database, mark.learning, decide, change)
+    if not mark.helpful and is_persons(after) and speaks_against(_count(context, database, after)):
+        _propose_retirement(context, after, at=mark.at)
+
+
+def _propose_retirement(context: Context, learning: Learning, *, at: int) -> None:
+    """Within a transaction: ask a person whether a learning should go; the same question is asked only once."""
+    escalation = Escalation(
+        id=text_id("esc", f"remove {learning.id}"),
+        subject=learning.id,
+        question=f"Should `{learning.title}` go? Agents found it not helpful in several conversations.",
+        created_at=at,
+    )
+    reviews.add_escalation(context.store.database, escalation)
 
 
 def _operation_id(context: Context, mark: Mark) -> str:
@@ -120,11 +225,8 @@ def _operation_id(context: Context, mark: Mark) -> str:
     return text_id("op", f"mark {place.folder} {place.address} {place.project} {mark.learning} {mark.task}")
 
 
-def _count_mark(mark: Mark) -> Callable[[Learning], dict[str, Any]]:
-    def decide(learning: Learning) -> dict[str, Any]:
-        changes: dict[str, Any] = {"confidence": confidence.after_mark(learning.confidence, helpful=mark.helpful)}
-        if mark.helpful:
-            return {**changes, "times_helpful": learning.times_helpful + 1, "last_helpful_at": mark.at}
-        return {**changes, "times_not_helpful": learning.times_not_helpful + 1}
-
-    return decide
+def _count_mark(mark: Mark, learning: Learning) -> dict[str, Any]:
+    changes: dict[str, Any] = {"confidence": confidence.after_mark(learning.confidence, helpful=mark.helpful)}
+    if mark.helpful:
+        return {**changes, "times_helpful": learning.times_helpful + 1, "last_helpful_at": mark.at}
+    return {**changes, "times_not_helpful": learning.times_not_helpful + 1}

@@ -7,7 +7,6 @@ material is kept for the next run. New learnings are on trial; a person decides 
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -17,8 +16,8 @@ from learnt.clients.kit.transcript import Step, steps
 from learnt.debrief.sigils import remove_sigils
 from learnt.errors import LearntError, TryAgain
 from learnt.flow.briefs import SearchRequest, search
-from learnt.flow.context import Context
-from learnt.flow.learnings import STATEMENT_FIELDS
+from learnt.flow.context import Context, Talk
+from learnt.flow.learnings import STATEMENT_FIELDS, add_or_repeat
 from learnt.flow.model_calls import ask_model, asks_a_model
 from learnt.llm import ModelRequest
 from learnt.mine.ask import TEMPLATES, ProposedChange, ProposedChanges, cut_material, make_request, read_changes
@@ -27,18 +26,19 @@ from learnt.mine.lessons import observe_attempts, observe_words
 from learnt.mine.observe import observe_steps
 from learnt.mine.quality import find_flaw, find_flaw_in
 from learnt.mine.reviews import find_recurring, observe_reviews, read_findings
-from learnt.model import PROGRAM, TEXT_LIMIT, Discovery, Learning, Task, Value, new_id, text_id
+from learnt.model import PROGRAM, TEXT_LIMIT, TITLE_LIMIT, Discovery, Learning, Task, Value, new_id, text_id
 from learnt.project import head_commit
 from learnt.store import learnings, mined, reviews, session_database, tasks
 from learnt.store.database import Database
 from learnt.store.learnings import Change
 from learnt.store.mined import Material
 from learnt.store.reviews import Escalation
+from learnt.system.templates import read_template
 from learnt.text.records import read_fields
 from learnt.text.redact import redact
-from learnt.text.templates import read_template
 from learnt.text.times import HOUR_MS
 from learnt.weigh import confidence
+from learnt.weigh.provenance import author_of
 
 MAX_READ_CHARS = 24_000
 _MAX_NEAREST = 8
@@ -74,8 +74,8 @@ class TaskReading(Value):
     task: Task
     words: str = ""
     """The messages of the task's agents."""
-    is_waiting: bool = False
-    """Whether the reading comes from material in the store, which another process may mine first."""
+    material: tuple[Material, ...] | None = None
+    """The material in the store that was read, which another process may mine first; None for another source."""
     discoveries: tuple[Discovery, ...] = ()
     """What the rules found."""
     changes: ProposedChanges | None = None
@@ -92,7 +92,7 @@ def read_task(context: Context, id: str, *, deadline: float) -> TaskReading:
         if time.monotonic() > deadline:
             raise TryAgain("reading took too long", hint="`learnt update` has more time")
     words = "\n\n".join(part.text for part in material)
-    return TaskReading(task=task, words=words, is_waiting=True, discoveries=tuple(discoveries))
+    return TaskReading(task=task, words=words, material=tuple(material), discoveries=tuple(discoveries))
 
 
 def ask_about(context: Context, reading: TaskReading, *, regeneration: str = "", limit_s: float) -> TaskReading:
@@ -118,14 +118,17 @@ def was_asked_recently(context: Context, task: Task) -> bool:
 def learn_from(context: Context, reading: TaskReading) -> MiningReport:
     """Within a transaction: store the learnings from a reading, and delete the material."""
     intake = _Intake(context, reading.task)
-    if not mined.drop_material(context.store.database, reading.task.id) and reading.is_waiting:
-        return intake.report  # another process has mined it
+    database = context.store.database
+    if reading.material is None:
+        mined.drop_material(database, reading.task.id)
+    elif not mined.drop_read(database, reading.material):
+        return intake.report  # another process has mined it, or a newer message has replaced it
     changes = reading.changes
     for discovery in reading.discoveries:
         if changes is None or discovery.rule in _BY_RULES_ALONE:
             intake.learn_from_discovery(discovery)
         else:
-            mined.add(context.store.database, discovery, at=context.clock(), skipped=_LEFT_TO_THE_MODEL)
+            mined.add(database, discovery, at=context.clock(), skipped=_LEFT_TO_THE_MODEL)
     if changes is not None:
         intake.note("skipped", *changes.skipped)
         for change in changes.changes:
@@ -229,7 +232,7 @@ def _ask_for_changes(context: Context, reading: TaskReading, *, regeneration: st
         material=material,
         findings=discoveries,
         nearest=nearest,
-        template=read_template("extract", (os.path.join(context.store.place.folder, "prompts"), TEMPLATES)),
+        template=read_template("extract", (TEMPLATES,), own=context.prompts_folder),
     )
     request = ModelRequest(purpose="extract", system=system, prompt=prompt, schema=schema)
     answer = ask_model(context, request, task=task.id, regeneration=regeneration, limit_s=limit_s)
@@ -313,7 +316,7 @@ class _Intake:
         """Add a learning, or count a recurrence of the known learning, with the discovery as its evidence."""
         now, who = self._context.clock(), self._who(origin)
         make = partial(self._make, draft, discovery, origin=origin)
-        learning, is_new = learnings.add_or_recur(self._database, known, make, task=self._task.id, who=who, at=now)
+        learning, is_new = add_or_repeat(self._context, known, make, task=self._task.id, who=who, at=now, talk=Talk())
         mined.add(self._database, discovery, at=now, learning=learning.id)
         if is_new or learning.id not in self.report.repeated:
             self.note("learnings" if is_new else "repeated", learning.id)
@@ -378,7 +381,8 @@ class _Intake:
             task="" if task.type == "commit" else task.id,
             discovery=discovery.type,
             commit=discovery.commit,
-            confidence=confidence.start_of_discovery(discovery.type),
+            confidence=confidence.start(origin),
+            author=author_of(discovery.rule, agent=self._who(origin), is_commit=task.type == "commit")[:TITLE_LIMIT],
             status=status,
             replaces=(revises.id,) if revises else (),
             pinned=revises is not None and revises.pinned,

@@ -10,8 +10,10 @@ from learnt.flow.context import Context
 from learnt.llm import Completion, ModelRequest, Provider, complete
 from learnt.llm.calls import check_caps
 from learnt.model import new_id
+from learnt.project import user_data_folder
 from learnt.store import calls
 from learnt.store.calls import ModelCall
+from learnt.store.spending import user_spending
 from learnt.text.redact import redact_line
 from learnt.text.times import DAY_MS, DAY_S, MONTH_MS
 
@@ -46,13 +48,14 @@ def get_provider(context: Context, *, limit_s: float = LONG_LIMIT_S) -> Provider
 
 
 class _CallRecorder:
-    """Records calls in the project's store."""
+    """Records calls in the project's store, and their costs for all projects of the user."""
 
     def __init__(self, context: Context, *, task: str, regeneration: str) -> None:
         self._context = context
         self._store = context.store
         self._task = task
         self._regeneration = regeneration
+        self._user_folder = user_data_folder(dict(os.environ))
 
     def begin(self, request: ModelRequest, provider: Provider, forecast_usd: float) -> str:
         """Record a call as failed at its full price, so that it is included in the costs even if this process dies."""
@@ -71,11 +74,17 @@ class _CallRecorder:
         )
         with self._store.transaction():
             self._store.database.lock_spending()  # if two calls together exceed the cap, the second must see the first
-            day = calls.spent_since(self._store.database, now - DAY_MS)
-            month = calls.spent_since(self._store.database, now - MONTH_MS)
-            reason = check_caps(day, month, forecast_usd, settings.model_daily_cap_usd, settings.model_monthly_cap_usd)
-            if reason:
-                call = call.replace(result="refused", cost_usd=0.0, reason=reason)
+            with user_spending(self._user_folder) as spending:
+                day, month = (
+                    max(calls.spent_since(self._store.database, now - period), spending.since(now - period))
+                    for period in (DAY_MS, MONTH_MS)
+                )
+                caps = settings.model_daily_cap_usd, settings.model_monthly_cap_usd
+                reason = check_caps(day, month, forecast_usd, *caps)
+                if reason:
+                    call = call.replace(result="refused", cost_usd=0.0, reason=reason)
+                else:
+                    spending.put(call.id, at=now, cost_usd=forecast_usd)
             calls.add(self._store.database, call)
         if reason:
             raise SpendingCap(
@@ -89,3 +98,5 @@ class _CallRecorder:
             call = calls.get(self._store.database, call_id)
             outcome["reason"] = redact_line(outcome["reason"], 500)[0]
             calls.change(self._store.database, call.replace(**outcome))
+        with user_spending(self._user_folder) as spending:
+            spending.put(call_id, at=self._context.clock(), cost_usd=outcome["cost_usd"] or 0.0)

@@ -40,7 +40,7 @@ class Purge:
         branch can restore the learning.
         """
         own = [store for store in self._context.sound_stores() if not store.place.read_only]
-        holding = [store for store in own if is_id("learn", id) and learnings.find(store.database, id)]
+        holding = [store for store in own if is_id("learn", id) and learnings.exists(store.database, id)]
         holding = holding or [store for store in own if is_id("learn", id) and store.may_hold_traces(id)]
         if not holding:
             self._context.locate(id, writable=True)  # raises with the reason
@@ -104,7 +104,7 @@ class Warnings:
 
 def _delete(database: Database, id: str) -> bool:
     """Delete a learning; return whether it existed."""
-    if learnings.find(database, id) is None:
+    if not learnings.exists(database, id):
         return False
     purge_learning(database, id)
     return True
@@ -126,19 +126,18 @@ def _purge_from_files(root: str, id: str, texts: Collection[str]) -> list[str]:
     flaws = []
     for path in disk.paths(root):
         try:
-            _purge_from_file(path, root, id, texts)
+            _purge_from_file(path, id, texts)
         except LearntError as error:
             flaws.append(f"not searched for {id}: {error.message}; {error.hint}")
     return flaws
 
 
-def _purge_from_file(path: str, root: str, id: str, texts: Collection[str]) -> None:
-    if os.path.lexists(disk.unfinished(path)):
-        os.unlink(disk.unfinished(path))  # left by an update that was killed
+def _purge_from_file(path: str, id: str, texts: Collection[str]) -> None:
+    disk.remove_unfinished(path)
     for _ in range(_MAX_TRIES):
-        content = disk.read(path, root)
+        content = disk.read(path)
         text = (content or b"").decode("utf-8")
         remaining = remove_learning(text, id, texts)
-        if content is None or remaining == text or disk.replace(path, root, content, remaining):
+        if content is None or remaining == text or disk.replace(path, content, remaining):
             return
     raise TryAgain(f"{path} keeps changing", hint="save it, then run the same command again")

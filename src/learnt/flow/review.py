@@ -13,7 +13,7 @@ from typing import Any
 
 from learnt.errors import NotFound, WrongRequest
 from learnt.flow.context import Context, check_rows
-from learnt.flow.learnings import activate, like_by, revert, to_status
+from learnt.flow.learnings import activate, like_by, refuse_agent, revert, to_status
 from learnt.flow.tasks import answer_escalation
 from learnt.model import PARAGRAPHS, Learning, Value, is_id, new_id
 from learnt.store import Store, learnings, reviews
@@ -22,6 +22,7 @@ from learnt.store.mined import StoredDiscovery, evidence_for
 from learnt.store.reviews import Escalation
 from learnt.text.records import read_fields
 from learnt.text.triggers import refuse_wild_patterns
+from learnt.weigh.provenance import vouch_by_person
 
 # The kinds are in the order in which they are reviewed.
 REVIEW_KINDS = ("merged", "revised", "proposed", "removed", "new")
@@ -104,6 +105,7 @@ class Review:
 
         `version` is the learning's version that the person saw. If its text has changed since, raise WrongRequest.
         """
+        refuse_agent(self._context, "review")
         if decision not in DECISIONS:
             raise WrongRequest(f"`{decision}` is not a decision", hint=f"decisions are: {', '.join(DECISIONS)}")
         if decision != "edit" and changes:
@@ -120,7 +122,7 @@ class Review:
             subjects = (item_id, *learning.replaces)
             before = _event_ids(store.database, subjects)
             if fields:
-                self._change(store, item_id, "edit", lambda _: fields)
+                self._change(store, item_id, "edit", lambda known: vouch_by_person(known, fields))
             self._settle(item_id, kind, accepts=decision != "reject")
             events = tuple(id for id in _event_ids(store.database, subjects) if id not in before)
             learning = learnings.get(store.database, item_id).replace(scope=store.place.scope)
@@ -213,9 +215,11 @@ class Review:
             answer_escalation(self._context, escalation, "hide" if hides else "keep")
             before = _event_ids(holder.database, [subject])
             if hides or fields:
-                verb, decide = ("hide", to_status("hidden")) if hides else ("edit", lambda _: fields)
                 with self._within(holder):
-                    self._change(holder, subject, verb, decide)
+                    if hides:
+                        self._change(holder, subject, "hide", to_status("hidden"))
+                    else:
+                        self._change(holder, subject, "edit", lambda known: vouch_by_person(known, fields))
             events = tuple(event for event in _event_ids(holder.database, [subject]) if event not in before)
         learning = learnings.get(holder.database, subject).replace(scope=holder.place.scope)
         return Decision(item=id, kind="removed", decision=decision, learning=learning, events=events)

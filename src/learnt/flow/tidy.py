@@ -1,6 +1,9 @@
 """Daily upkeep: unused learnings lose confidence, old ones are archived, and merges of similar ones are proposed.
 
-Nothing is deleted, and learnings are replaced only after a person has agreed.
+Nothing is deleted, and learnings are replaced only after a person has agreed. What a person vouches for does not age.
+
+A clock that jumps is not believed: after the last sign of life in the store, a run of the upkeep believes at most one
+more decay period. After a long pause, the following runs catch up.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from learnt.store.index import Filter
 from learnt.store.learnings import Change
 from learnt.text.times import DAY_MS
 from learnt.weigh.confidence import DECAY_PERIOD_MS, decay, stage
+from learnt.weigh.provenance import is_persons
 from learnt.weigh.summary import groups, summarise
 
 _OLD_MS = 90 * DAY_MS
@@ -25,6 +29,7 @@ _ATTEMPTS_BETWEEN_SUMMARIES = 10
 _MAX_SUMMARISED = 2_000
 _MAX_PROPOSALS = 10
 _BATCH = 200
+_MAX_STEP_MS = DECAY_PERIOD_MS
 # How long tidying may take at the end of another command.
 _LIMIT_AFTER_COMMAND_S = 1.0
 
@@ -100,7 +105,8 @@ class Upkeep:
 
     def _age(self, store: Store, deadline: float) -> tuple[int, int]:
         """Age unused learnings in batches; return how many lost confidence and how many were archived."""
-        now = self._context.clock()
+        with store.transaction():
+            now = learnings.believe_time(store.database, self._context.clock(), at_most=_MAX_STEP_MS)
         decayed = archived = 0
         last = ""
         while time.monotonic() < deadline:
@@ -118,13 +124,13 @@ class Upkeep:
 def _age_learning(store: Store, learning: Learning, now: int) -> tuple[bool, bool]:
     """Within a transaction: age a learning; return whether it lost confidence, and whether it was archived.
 
-    Learnings that are pinned, proven or written by a person are not archived. The age of other learnings is the time
-    since their last change by a person or an agent.
+    Learnings that are pinned, proven or vouched for by a person are not archived. The age of other learnings is the
+    time since their last change by a person or an agent.
     """
     change = Change(what="decay", who=PROGRAM, at=now)
     before, after = learnings.change(store.database, learning.id, lambda known: decay(known, now), change)
     has_decayed = after.version != before.version
-    stays = after.pinned or after.origin == "person" or stage(after) == "proven"
+    stays = after.pinned or is_persons(after) or stage(after) == "proven"
     if stays or after.created_at >= now - _OLD_MS or (after.last_injected_at or 0) >= now - _UNUSED_MS:
         return has_decayed, False
     by_others = [event.at for event in learnings.history(store.database, after.id) if event.who != PROGRAM]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -20,11 +21,15 @@ from learnt.text.entries import read_entries
 from learnt.text.records import PLACE, read_fields
 from learnt.text.triggers import refuse_wild_patterns
 from learnt.weigh import confidence
+from learnt.weigh.provenance import NOBODY, PERSON, after_agents_edit, is_persons
 
 _BATCH = 500
 TEMPLATE_TAG = "template"
 # Included templates: common learnings to start a project with, as Markdown entries.
 _TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")
+# What an import takes over of a file whose claims are not believed: what the learnings say, and when.
+_TAKEN_OVER = ("id", *STATEMENT_FIELDS, "goal", "task", "discovery", "commit", "created_at", "updated_at")
+_RETIRING = ("status", "superseded_by")
 _TEMPLATE_FIELDS = (*STATEMENT_FIELDS, "confidence", "pinned")
 
 
@@ -35,7 +40,19 @@ class ImportReport(Value):
     updated: int = 0
     unchanged: int = 0
     kept: int = 0
-    """Learnings that have been changed here since the export, so the file's version was ignored."""
+    """Learnings whose version in the file was ignored: they have been changed here since the export, or the file is not
+    believed and they were not imported."""
+
+
+class Claims(Value):
+    """What the records of a file claim about themselves."""
+
+    learnings: int
+    kinds: dict[str, int]
+    origins: dict[str, int]
+    pinned: int
+    least_confidence: float
+    most_confidence: float
 
 
 class TemplateReport(Value):
@@ -59,11 +76,21 @@ class Transfer:
             yield learning.replace(scope=self._store.place.scope)
 
     def import_all(
-        self, records: Iterable[dict[str, Any]], *, progress: Callable[[int], None] = lambda _: None
+        self,
+        records: Iterable[dict[str, Any]],
+        *,
+        as_is: bool = True,
+        progress: Callable[[int], None] = lambda _: None,
     ) -> ImportReport:
-        """Import exported learnings with their ids, without duplicates and without overwriting newer learnings."""
+        """Import exported learnings with their ids, without duplicates and without overwriting newer learnings.
+
+        Without `as_is`, the file's claims are not believed: new learnings are unpinned, have the origin `import` and
+        the confidence of a new learning. Learnings that are here already change only if they were imported, too.
+        """
         counts = dict.fromkeys(ImportReport.fields, 0)
         everything = self._read_all(records)
+        if not as_is:
+            everything = [self._without_claims(record) for record in everything]
         for start in range(0, len(everything), _BATCH):
             now = self._context.clock()
             # Entries without a time keep the order in which the file lists them.
@@ -72,10 +99,24 @@ class Transfer:
             with self._store.transaction():
                 self._store.database.lock_words()  # so that two imports do not add the same learning
                 for record, learning in entries:
-                    counts[self._import_record(record, learning, now=now)] += 1
+                    counts[self._import_record(record, learning, now=now, as_is=as_is)] += 1
             progress(start)
         self._store.analyze_if_many(counts["added"] + counts["updated"])
         return ImportReport(**counts)
+
+    @staticmethod
+    def claims(records: Iterable[dict[str, Any]]) -> Claims:
+        """Return what records claim about themselves; raise if one of them is invalid."""
+        learnings = _check_all(records)
+        confidences = [learning.confidence for learning in learnings]
+        return Claims(
+            learnings=len(learnings),
+            kinds=_count(learning.kind for learning in learnings),
+            origins=_count(learning.origin for learning in learnings),
+            pinned=sum(learning.pinned for learning in learnings),
+            least_confidence=min(confidences, default=0.0),
+            most_confidence=max(confidences, default=0.0),
+        )
 
     def start_with(self, records: Iterable[dict[str, Any]], *, template: str = "") -> TemplateReport:
         """Add a template's learnings that are missing here; only the content of the records is used.
@@ -85,12 +126,15 @@ class Transfer:
         everything = self._read_all(records)
         now = self._context.clock()
         change = self._context.change("import", at=now, reason=f"template {template}".strip())
+        # A person who starts with one of our own templates vouches for it; a file may be anybody's.
+        vouched = PERSON if template in self.templates() and self._context.by == PERSON else NOBODY
         added = known = 0
         with self._store.transaction():
             self._store.database.lock_words()  # so that two processes do not add the same learning
             for record in everything:
                 if record.get("status", "active") == "active":
-                    is_new = self._add_if_new(_read_template_record(record, now=now + added), change)
+                    learning = _read_template_record(record, now=now + added)
+                    is_new = self._add_if_new(learning.replace(vouched=vouched), change)
                     added, known = added + is_new, known + (not is_new)
         self._store.analyze_if_many(added)
         return TemplateReport(added=added, known=known)
@@ -119,7 +163,11 @@ class Transfer:
             name = f"{moment}-{new_id('backup', self._context.clock())[-6:]}.db"
             self._store.make_folder()
             path = os.path.join(self._store.place.folder, BACKUPS_FOLDER, name)
-        back_up(self._store.database, path, version=__version__, now_ms=self._context.clock())
+            target = path
+        else:
+            folder, name = os.path.split(os.path.abspath(path))
+            target = os.path.join(os.path.realpath(folder), name)  # a folder that the user chose may be a link
+        back_up(self._store.database, target, version=__version__, now_ms=self._context.clock())
         return path
 
     def restore_backup(self, path: str) -> str:
@@ -145,12 +193,14 @@ class Transfer:
     def _read_all(self, records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return records without secrets; raise before anything is written if a record is invalid."""
         everything = [self._context.redact_record(record) for record in records]
-        for number, record in enumerate(everything, 1):
-            try:
-                _read_record(record, now=0)
-            except InvalidValue as error:
-                raise InvalidValue(f"entry {number}: {error.message}", hint=error.hint or "correct the entry") from None
+        _check_all(everything)
         return everything
+
+    def _without_claims(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Return what is taken over of a record that is not believed: a known learning's status stays, too."""
+        id = _read_record(record, now=0).id
+        known = learnings.find(self._store.database, id) is not None
+        return {name: record[name] for name in record if name in _TAKEN_OVER or (name in _RETIRING and not known)}
 
     def _add_if_new(self, learning: Learning, change: Change) -> bool:
         """Within a transaction: add a learning unless the store has a learning that says the same thing."""
@@ -160,7 +210,7 @@ class Transfer:
         learnings.add(database, learning, change)
         return True
 
-    def _import_record(self, record: dict[str, Any], learning: Learning, *, now: int) -> str:
+    def _import_record(self, record: dict[str, Any], learning: Learning, *, now: int, as_is: bool) -> str:
         """Add or update a learning; fields that the record lacks stay unchanged."""
         database = self._store.database
         change = self._context.change("import", at=now)
@@ -169,15 +219,36 @@ class Transfer:
         if stored is None:
             learnings.add(database, learning, change)
             return "added"
-        stated = [name for name in record if name not in ("updated_at", *PLACE)]
+        stated = [name for name in record if name not in ("updated_at", *(() if as_is else ("vouched",)), *PLACE)]
         changes = {name: getattr(learning, name) for name in stated}
         if all(getattr(stored, name) == value for name, value in changes.items()):
             return "unchanged"
+        if not as_is and stored.origin != "import":
+            return "kept"
         last = learnings.history(database, learning.id)[-1]
         if stored.updated_at > record.get("updated_at", 0) and last.what != "import":
             return "kept"  # it has been changed here since, and not by an earlier import of the same file
-        learnings.change(database, learning.id, lambda _: changes, change)
+        if is_persons(stored) and self._context.by != PERSON:
+            return "kept"
+        decide = (lambda _: changes) if as_is else (lambda known: after_agents_edit(known, changes))
+        learnings.change(database, learning.id, decide, change)
         return "updated"
+
+
+def _check_all(records: Iterable[dict[str, Any]]) -> list[Learning]:
+    """Return the learnings in records; raise with the number of the entry if one is invalid."""
+    learnings = []
+    for number, record in enumerate(records, 1):
+        try:
+            learnings.append(_read_record(record, now=0))
+        except InvalidValue as error:
+            raise InvalidValue(f"entry {number}: {error.message}", hint=error.hint or "correct the entry") from None
+    return learnings
+
+
+def _count(words: Iterable[str]) -> dict[str, int]:
+    """Return how often each word occurs, the most frequent first."""
+    return dict(Counter(words).most_common())
 
 
 def _read_record(record: dict[str, Any], *, now: int) -> Learning:

@@ -16,6 +16,7 @@ from learnt.mine.missteps import (
     is_misstep,
     is_question,
     list_requests,
+    list_signs,
     may_replace,
     repeats,
     replaces,
@@ -24,9 +25,10 @@ from learnt.model import Hit, Value
 from learnt.store import index, learnings, missteps
 from learnt.store.happened import BriefRecord, WarningRecord
 from learnt.store.index import Filter
-from learnt.store.missteps import MisstepRecord, SuccessRecord
+from learnt.store.missteps import MisstepRecord, RunRecord, SuccessRecord
 from learnt.text.clean import clean
 from learnt.text.triggers import Situation, SituationMatcher
+from learnt.weigh.provenance import is_persons
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,12 +122,19 @@ class ToolCall:
         """Record that a command succeeded, if it failed before or replaces a misstep."""
         if not has_succeeded(self._event.command, self._event.output):
             return
+        self._record_run()
         replaced = self._replaced_missteps()
         if replaced or self._missteps():
             self._context.store.record(SuccessRecord(replaces=replaced, **self._call()))
 
+    def _record_run(self) -> None:
+        """Record the first success of a command in the conversation: a learning may have recommended it."""
+        signs, conversation = list_signs(self._event.command), self._conversation
+        if signs and not missteps.has_run(conversation.database, conversation.id, signs):
+            self._context.store.record(RunRecord(signs=signs, task=conversation.id, at=conversation.now))
+
     def triggered(self, kinds: Sequence[str]) -> list[Hit]:
-        """Return the trusted gotchas whose triggers match this call and that the conversation has not seen."""
+        """Return the vouched gotchas whose triggers match this call and that the conversation has not seen."""
         event, conversation = self._event, self._conversation
         runs_or_edits = bool(event.paths or event.command)
         if not kinds or not (runs_or_edits or event.tool):
@@ -211,6 +220,4 @@ def _warns(learning: Learning, trigger: str) -> bool:
     if kind == "errors":
         return True
     is_gotcha = learning.kind == "gotcha" or learning.polarity == "avoid"
-    return is_gotcha and (
-        learning.origin == "person" or (kind == "files" and not any(sign in pattern for sign in "*?["))
-    )
+    return is_gotcha and (is_persons(learning) or (kind == "files" and not any(sign in pattern for sign in "*?[")))

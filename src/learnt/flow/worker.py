@@ -1,5 +1,7 @@
 """The background worker: applies pending records, reads transcripts that have grown, and updates the learnings files.
 
+It also counts observed successes and does the daily upkeep.
+
 The steps are independent: a failed step is reported and retried by the next worker. A conversation is debriefed before
 a model reads it, so a failing model does not delay the agent's own learnings. Records that arrive while the worker is
 finishing are not missed: it checks again after it has released its lock.
@@ -16,12 +18,14 @@ from learnt.clients.kit.transcript import About, about
 from learnt.debrief.sigils import read_sigils
 from learnt.errors import LearntError, ModelFailed, NoModel, SpendingCap, TryAgain
 from learnt.flow import background
-from learnt.flow.context import Context
+from learnt.flow.context import Context, is_upkeep_due
 from learnt.flow.debriefs import store_debrief
 from learnt.flow.history import learn_from_transcript, read_conversation, read_words, size_of
 from learnt.flow.learnings_file import LearningsFile
 from learnt.flow.mining import ask_about, note_read, was_asked_recently
 from learnt.flow.model_calls import LONG_LIMIT_S
+from learnt.flow.successes import count_successes
+from learnt.flow.tidy import Upkeep
 from learnt.flow.turns import debriefed_source, record_turn
 from learnt.model import Attempt, Value
 from learnt.store import mined, mirror, session_database, tasks
@@ -32,6 +36,7 @@ from learnt.text.times import MONTH_MS
 _SPOOL_TRIES = 2
 _LOCK_TRIES = 20
 _LOCK_PAUSE_S = 0.05
+_UPKEEP_LIMIT_S = 30.0
 
 
 class WorkerReport(Value):
@@ -86,6 +91,8 @@ class Worker:
             # A database that rejects the pending records would reject all further writes as well, so stop here.
             return report.replace(remarks=tuple(remarks))
         report = self._read_conversations(report, remarks, deadline)
+        self._count_successes(remarks)
+        self._tidy(remarks, deadline)
         self._update_files(remarks, deadline)
         self._refresh_mirror(remarks, examine=False)
         return report.replace(remarks=tuple(remarks))
@@ -117,6 +124,24 @@ class Worker:
                 file.update(cause="count", limit_s=deadline - time.monotonic())
         except LearntError as error:
             remarks.append(_format_error(error))
+
+    def _count_successes(self, remarks: list[str]) -> None:
+        try:
+            count_successes(self._context)
+        except LearntError as error:
+            remarks.append(_format_error(error))
+
+    def _tidy(self, remarks: list[str], deadline: float) -> None:
+        """Do the daily upkeep, which nothing else does where only hooks are used."""
+        try:
+            if not is_upkeep_due(self._context):
+                return
+            report = Upkeep(self._context).tidy(limit_s=min(_UPKEEP_LIMIT_S, deadline - time.monotonic()))
+            file = LearningsFile(self._context)
+            if report.archived and self._context.root and os.path.exists(file.path()):
+                file.update(cause="count", limit_s=deadline - time.monotonic())  # so that they leave the file
+        except (LearntError, OSError) as error:
+            remarks.append(_format_error(error) if isinstance(error, LearntError) else str(error.strerror or error))
 
     def _read_conversations(self, report: WorkerReport, remarks: list[str], deadline: float) -> WorkerReport:
         """Debrief and mine the transcripts that have grown; after the model has failed, only debrief them."""

@@ -13,6 +13,8 @@ from learnt.text.clean import fold
 from learnt.text.titles import cut_title, first_sentence, line_key
 
 GENERAL = "General"
+ON_TRIAL = "On trial"
+"""The heading of the learnings that nobody vouches for; it is not a category."""
 ID_COMMENT = re.compile(r"<!--\s*(learn_[A-Za-z0-9]+)\s*-->")
 _WORD = re.compile(r"[\w']+")
 _NEGATIONS = set("not never no don't doesn't isn't avoid without cannot can't stop removed".split())
@@ -77,13 +79,21 @@ def heading_of(category: str) -> str:
 def category_of(heading: str) -> str:
     """Return the category for a heading: the name in snake case if its heading is this one, else the heading.
 
-    For a category's heading, the result is that category or another category with the same heading.
+    For a category's heading, the result is that category or another category with the same heading. The section for
+    learnings on trial has no category.
     """
     heading = _fold_heading(heading)
     name = heading.lower().replace(" ", "_")
-    if heading in ("", GENERAL):
+    if heading in ("", GENERAL, ON_TRIAL):
         return ""
     return name if _NAME.fullmatch(name) and heading_of(name) == heading else heading
+
+
+def section_of(heading: str) -> str:
+    """Return a heading as a rendering spells it, so that two spellings of a category are one section."""
+    if fold(heading).lower() == ON_TRIAL.lower():
+        return ON_TRIAL
+    return heading_of(category_of(heading))
 
 
 def _fold_heading(heading: str) -> str:

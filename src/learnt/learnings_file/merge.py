@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from learnt.learnings_file.lines import bullet_key, category_of, drop_ids, heading_of, line_of
+from learnt.learnings_file.lines import ON_TRIAL, bullet_key, category_of, drop_ids, heading_of, line_of
 from learnt.learnings_file.read import Bullet, ParsedFile
 from learnt.learnings_file.write import Rendering
 from learnt.model import Learning, Value
@@ -31,11 +31,13 @@ class Edits(Value):
     """The ids of the learnings to hide."""
     moved: tuple[tuple[str, str], ...] = ()
     """The id and the new category of each bullet that was moved to another section."""
+    accepted: tuple[str, ...] = ()
+    """The ids of the bullets that were moved out of the section for learnings on trial."""
     remarks: tuple[str, ...] = ()
     """Messages for the person."""
 
     def __bool__(self) -> bool:
-        return bool(self.added or self.changed or self.removed or self.moved)
+        return bool(self.added or self.changed or self.removed or self.moved or self.accepted)
 
 
 def merge(
@@ -80,6 +82,7 @@ class _Merge:
         self._added: dict[str, tuple[str, str, str]] = {}
         self._changed: dict[str, str] = {}
         self._moved: dict[str, str] = {}
+        self._accepted: list[str] = []
         self._remarks: list[str] = []
         self._texts: set[str] = set()  # texts of bullets with an id
         self._recognised: set[str] = set()
@@ -121,8 +124,14 @@ class _Merge:
             return
         if learning.id not in self._changed:
             self._texts.add(bullet_key(was.text))
-        categories = [category_of(bullet.section) for bullet in bullets]
-        if not {category_of(was.section), _category_in_file(learning)} & set(categories):
+        sections = [bullet.section for bullet in bullets]
+        if ON_TRIAL in sections:
+            return  # it is there already, or a person cannot put it there
+        if was.section == ON_TRIAL and not learning.vouched:
+            self._accepted.append(learning.id)
+        categories = [category_of(section) for section in sections]
+        is_elsewhere = not {category_of(was.section), _category_in_file(learning)} & set(categories)
+        if is_elsewhere or (was.section == ON_TRIAL and _category_in_file(learning) not in categories):
             self._moved[learning.id] = categories[0]
 
     def merge_unnamed(self, bullet: Bullet, by_id: Mapping[str, object]) -> None:
@@ -153,6 +162,7 @@ class _Merge:
             changed=tuple(self._changed.items()),
             removed=tuple(id for id in gone if self._store[id].status == "active"),
             moved=tuple(self._moved.items()),
+            accepted=tuple(self._accepted),
             remarks=tuple(dict.fromkeys(self._remarks)),
         )
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from learnt.learnings_file.lines import ID_COMMENT, category_of, drop_ids, heading_of
+from learnt.learnings_file.lines import ID_COMMENT, drop_ids, section_of
 from learnt.model import TEXT_LIMIT, Value, is_id
 from learnt.text.clean import fold
 
@@ -206,8 +206,7 @@ class _FileReader:
         self._end_section()
         line = heading[0].strip()
         is_title = len(heading[1]) == 1 and not (self._titled or self._sections or self._bullets)
-        # The section is spelt as in a rendering, so that two spellings of a category are one section.
-        self._section = heading_of(category_of(heading[2])) if (heading[2] or "").strip() else ""
+        self._section = section_of(heading[2]) if (heading[2] or "").strip() else ""
         if is_title or line == TITLE or line.startswith(GOAL_TITLE):
             self._titled, self._section = True, ""
         elif self._section:

@@ -12,7 +12,7 @@ import difflib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import groupby
 
-from learnt.learnings_file.lines import GENERAL, bullet_key, drop_ids, heading_of, line_of
+from learnt.learnings_file.lines import GENERAL, ON_TRIAL, bullet_key, drop_ids, heading_of, line_of
 from learnt.learnings_file.read import (
     GOAL_TITLE,
     TITLE,
@@ -27,8 +27,10 @@ from learnt.learnings_file.read import (
 from learnt.model import AVOID, Learning, Value
 from learnt.text.redact import black_out
 from learnt.text.tokens import estimate_tokens
+from learnt.weigh.provenance import is_persons
 
 _MAX_WITHOUT_HEADINGS = 5
+_MAX_ON_TRIAL = 10
 _TRAILER_TOKENS = estimate_tokens("<!-- learnt: r_" + "a1" * 7 + " -->\n")  # an id never has more tokens
 _MIN_BULLET_TOKENS = 8  # a bullet with its comment never has fewer
 
@@ -72,13 +74,13 @@ def select(
 ) -> list[Learning]:
     """Return the learnings that the file should show, most important first, without learnings with equal texts.
 
-    Pinned learnings, proven learnings, people's learnings and those in `cared_for` are always shown. Other learnings
-    are shown if a task in the window taught them, if they have no task and were added in the window, or if they
-    recurred in the window.
+    Vouched, pinned and proven learnings, and those in `cared_for`, are always shown. Other learnings are shown if a
+    task in the window taught them, if they have no task and were added in the window, or if they recurred in the
+    window. Those that nobody vouches for come last, and only a few of them.
     """
 
     def is_permanent(learning: Learning) -> bool:
-        is_curated = learning.origin == "person" or learning.id in cared_for
+        is_curated = bool(learning.vouched) or learning.id in cared_for
         return learning.pinned or is_curated or stage(learning) == "proven"
 
     def is_recent(learning: Learning) -> bool:
@@ -87,7 +89,8 @@ def select(
 
     def rank(learning: Learning) -> tuple[object, ...]:
         worth = (-impact(learning), -learning.confidence) if is_permanent(learning) else ()
-        return (not learning.pinned, not is_permanent(learning), *worth, -learning.created_at, learning.id)
+        order = (not learning.vouched, not learning.pinned, not is_permanent(learning))
+        return (*order, *worth, -learning.created_at, learning.id)
 
     shown = [
         learning
@@ -95,9 +98,11 @@ def select(
         if learning.status == "active" and (is_permanent(learning) or is_recent(learning))
     ]
     by_text: dict[str, Learning] = {}
-    for learning in sorted(shown, key=rank):
+    for learning in sorted(shown, key=lambda learning: (not is_persons(learning), *rank(learning))):
         by_text.setdefault(bullet_key(line_of(learning)), learning)
-    return list(by_text.values())
+    ranked = sorted(by_text.values(), key=rank)
+    vouched = [learning for learning in ranked if learning.vouched]
+    return [*vouched, *[learning for learning in ranked if not learning.vouched][:_MAX_ON_TRIAL]]
 
 
 def render(
@@ -117,13 +122,14 @@ def render(
     again.
     """
     layout = _Layout(goal=goal, updated=f"{UPDATED} {today} (from {task_count} recent tasks)", id=id, loose=loose)
-    headings = list(dict.fromkeys([*sections, *(piece.section for piece in loose if piece.section)]))
-    shown = layout.select_fitting(
-        learnings, headings, max_tokens, sectioned=bool(headings) or _needs_headings(learnings)
-    )
-    sectioned = bool(headings) or _needs_headings(shown)
+    listed = dict.fromkeys([*sections, *(piece.section for piece in loose if piece.section)])
+    headings = [heading for heading in listed if heading != ON_TRIAL]
+    has_sections = bool(headings) or any(piece.section for piece in loose)
+    shown = layout.select_fitting(learnings, headings, max_tokens, sectioned=has_sections or _needs_headings(learnings))
+    sectioned = has_sections or _needs_headings(shown)
     if not sectioned:
-        shown = layout.select_fitting(learnings, headings, max_tokens, sectioned=False)
+        vouched = [learning for learning in learnings if learning.vouched]
+        shown = layout.select_fitting(vouched, headings, max_tokens, sectioned=False)
     text = layout.text(shown, headings, sectioned=sectioned)
     parsed = parse(text)
     if headings and not parsed.sections:
@@ -211,7 +217,7 @@ class _Layout:
         for learning in learnings:
             if room < _MIN_BULLET_TOKENS:
                 break
-            heading = heading_of(learning.category)
+            heading = _section_of(learning)
             is_new = sectioned and heading not in paid_headings
             cost = estimate_tokens(_format_bullet(learning) + "\n")
             cost += estimate_tokens(f"## {heading}\n") if is_new else 0
@@ -227,7 +233,7 @@ class _Layout:
         if sectioned:
             lines += self._part("", ())
             for heading in _order_headings(headings, shown):
-                in_section = [learning for learning in shown if heading_of(learning.category) == heading]
+                in_section = [learning for learning in shown if _section_of(learning) == heading]
                 part = self._part(heading, in_section)
                 # The list comes directly below its heading, as people write it.
                 gap = [""] if part and not part[0].startswith("- ") else []
@@ -246,12 +252,17 @@ class _Layout:
 
 
 def _order_headings(headings: Sequence[str], shown: Sequence[Learning]) -> list[str]:
-    new = {heading_of(learning.category) for learning in shown} - set(headings)
-    return [*headings, *sorted(new - {GENERAL}), *(new & {GENERAL})]
+    new = {_section_of(learning) for learning in shown} - {*headings, ON_TRIAL}
+    return [*headings, *sorted(new - {GENERAL}), *(new & {GENERAL}), ON_TRIAL]
 
 
 def _needs_headings(learnings: Sequence[Learning]) -> bool:
-    return len(learnings) > _MAX_WITHOUT_HEADINGS and len({heading_of(learning.category) for learning in learnings}) > 1
+    sections = {_section_of(learning) for learning in learnings}
+    return ON_TRIAL in sections or (len(learnings) > _MAX_WITHOUT_HEADINGS and len(sections) > 1)
+
+
+def _section_of(learning: Learning) -> str:
+    return heading_of(learning.category) if learning.vouched else ON_TRIAL
 
 
 def _format_bullet(learning: Learning) -> str:

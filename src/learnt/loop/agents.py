@@ -19,7 +19,7 @@ from learnt.errors import LearntError
 from learnt.model import Value
 from learnt.system import family
 from learnt.system.detached import INTERNAL
-from learnt.system.files import open_private
+from learnt.system.files import make_folders, open_private
 from learnt.system.run import Exit, Stop
 from learnt.system.run import run as run_program
 
@@ -102,10 +102,10 @@ class _RunLog:
     def __enter__(self) -> Self:
         try:
             for path, content in {**self._call.files, self.path("stdin"): self._call.stdin}.items():
-                os.makedirs(os.path.dirname(path), exist_ok=True)
+                make_folders(os.path.dirname(path))
                 with open(path, "w", encoding="utf-8", errors="replace", newline="", opener=open_private) as file:
                     file.write(content)
-            self.files["stdin"] = open(self.path("stdin"), "rb")
+            self.files["stdin"] = open(self.path("stdin"), "rb", opener=open_private)
             for name in ("stdout", "stderr"):
                 self.files[name] = open(self.path(name), "w+b", buffering=0, opener=open_private)
         except OSError as error:
@@ -116,7 +116,7 @@ class _RunLog:
     def __exit__(self, *_: object) -> None:
         try:
             for name in ("stdout", "stderr"):
-                if not os.path.exists(self.path(name)):
+                if not os.path.lexists(self.path(name)):
                     self._restore(name)
         except OSError as error:
             raise self._cannot_write(error) from None
@@ -157,7 +157,7 @@ class _RunLog:
 
     def _restore(self, name: str) -> None:
         # An agent may delete its own log while it clears its folder, so the content is copied from the open file.
-        os.makedirs(self._folder, exist_ok=True)
+        make_folders(self._folder)
         self.files[name].seek(0)
         with open(self.path(name), "wb", opener=open_private) as copy:
             shutil.copyfileobj(self.files[name], copy)

@@ -18,13 +18,13 @@ from learnt.debrief.sigils import read_sigils
 from learnt.errors import LearntError, TryAgain, WrongRequest
 from learnt.loop import agents, folders, verify
 from learnt.loop.agents import AgentRun
-from learnt.loop.prompt import OVERRIDES, Earlier, compose, read_spec
+from learnt.loop.prompt import Earlier, compose, read_spec
 from learnt.memory import Memory
 from learnt.model import Claim, Debrief, Failure, Task, Value
 from learnt.settings import Model, Settings
 from learnt.strategy.choose_model import ModelChoice
 from learnt.system.family import ATTEMPT_VARIABLE
-from learnt.system.files import append_private
+from learnt.system.files import append_private, make_folders, remove_tree
 from learnt.system.run import EXITED, INTERRUPTED, NOT_STARTED, TIME_LIMIT, Stop
 from learnt.text.redact import redact
 from learnt.text.titles import AGENT_ENDED_PREFIX
@@ -85,7 +85,7 @@ class TaskAttempt:
         """Make the attempt. However it ends, settle the claim and leave no process running."""
         try:
             for name in (RUNNING, WORKTREES):
-                os.makedirs(os.path.join(self._store_folder, name), mode=0o700, exist_ok=True)
+                make_folders(os.path.join(self._store_folder, name))
             begun = self._begin()
             return self._work(*begun) if begun else self._result("interrupted")
         except (CannotWork, TryAgain):
@@ -96,7 +96,7 @@ class TaskAttempt:
             failure = self._failure(str(error), category="unknown", error="")
             return self._settle("", "failed", failure)
         finally:
-            shutil.rmtree(self._scratch, ignore_errors=True)
+            remove_tree(self._scratch)
 
     def _begin(self) -> tuple[ModelChoice, folders.Folder, programs.Call] | None:
         """Return the model, folder and call; None if we were stopped, or if a person must check the task first."""
@@ -336,7 +336,7 @@ def _cost(model: Model | None, answer: RunReport) -> float | None:
 
 
 def _append(path: str, text: str) -> None:
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    make_folders(os.path.dirname(path))
     append_private(path, text)
 
 
@@ -366,7 +366,7 @@ def build_prompt(
         chain=[_summarize_earlier(memory, earlier) for earlier in _chain(memory, task)],
         answers=[answer for answer in answers if answer.status == "resolved"],
         unmerged=unmerged,
-        overrides=os.path.join(memory.folder, OVERRIDES),
+        overrides=memory.context.prompts_folder,
     )
 
 

@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 
 from learnt.errors import LearntError, WrongRequest
 from learnt.model import Task, Value
-from learnt.system.files import Locked
+from learnt.system.files import Locked, list_names, make_folders, remove_tree
 from learnt.system.git import git
 
 _PREFIX = "learnt/"
@@ -56,7 +56,7 @@ def prepare(root: str, worktrees: str, task: Task, earlier: Sequence[Task], *, i
     folder = Folder(path=os.path.join(worktrees, task.id), branch=_PREFIX + task.id)
     with _one_at_a_time(worktrees):
         if not _is_own(folder.path):
-            shutil.rmtree(folder.path, ignore_errors=True)
+            remove_tree(folder.path)
             _git(root, "worktree", "prune")
             new = () if _has_branch(root, folder.branch) else ("-b", folder.branch)
             # Without --force, because the branch may be checked out elsewhere.
@@ -74,7 +74,7 @@ def commit(folder: Folder, message: str) -> None:
             f"{folder.path} is no longer a worktree", hint="the agent deleted the folder, and its work with it"
         )
     _git(folder.path, "add", "--all")
-    if _git(folder.path, "diff", "--cached", "--quiet", check=False) is None:
+    if _git(folder.path, "diff", "--no-ext-diff", "--no-textconv", "--cached", "--quiet", check=False) is None:
         _git(folder.path, *_identity(folder.path), "commit", "--quiet", "--no-verify", "-m", message)
     if _git(folder.path, "symbolic-ref", "--short", "-q", "HEAD", check=False) == folder.branch:
         return
@@ -92,13 +92,13 @@ def remove(root: str, folder: Folder) -> None:
     if folder.branch:
         with _one_at_a_time(os.path.dirname(folder.path)):
             _git(root, "worktree", "remove", "--force", folder.path, check=False)
-            shutil.rmtree(folder.path, ignore_errors=True)
+            remove_tree(folder.path)
             _git(root, "worktree", "prune", check=False)
 
 
 def sweep(root: str, worktrees: str, needed: Container[str]) -> None:
     """Remove the worktrees that no task needs, but not their branches."""
-    for name in os.listdir(worktrees) if os.path.isdir(worktrees) else ():
+    for name in list_names(worktrees):
         if name.startswith("task_") and name not in needed:
             remove(root, Folder(path=os.path.join(worktrees, name), branch=_PREFIX + name))
 
@@ -115,7 +115,7 @@ def _one_at_a_time(worktrees: str) -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(_threads)
         try:
-            os.makedirs(worktrees, mode=0o700, exist_ok=True)
+            make_folders(worktrees)
             stack.enter_context(Locked(path))
         except OSError as error:
             raise LearntError(f"cannot lock {path}: {error.strerror}", hint="check the folder's permissions") from None
@@ -124,6 +124,8 @@ def _one_at_a_time(worktrees: str) -> Iterator[None]:
 
 def _is_own(path: str) -> bool:
     """Return whether a folder is the root of a worktree."""
+    if os.path.islink(path):
+        return False
     top = _git(path, "rev-parse", "--show-toplevel", check=False)
     return top is not None and os.path.realpath(top) == os.path.realpath(path)
 

@@ -15,9 +15,10 @@ from learnt.errors import LearntError, WrongRequest
 from learnt.mine.ask import TEMPLATE, TEMPLATES
 from learnt.model import Task, Value
 from learnt.store.reviews import Escalation
-from learnt.text.clean import clean, fold
-from learnt.text.fence import fenced, harmless, without_tags
-from learnt.text.templates import read_template
+from learnt.system.files import list_names
+from learnt.system.templates import read_template
+from learnt.text.clean import clean
+from learnt.text.fence import fenced, quoted_line, without_tags
 
 OVERRIDES = "prompts"
 _TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "prompts")
@@ -95,11 +96,10 @@ def read_spec(root: str, spec: str) -> str:
 
 def find_problems(overrides: str, types: Collection[str]) -> Iterator[tuple[str, str]]:
     """Yield the problems in a project's own templates, and their remedies; `types` are the types of its tasks."""
-    folders = (overrides, _TEMPLATES, TEMPLATES)
     files = [name for folder in (_TEMPLATES, TEMPLATES) for name in os.listdir(folder)]
     ours = sorted(name.removesuffix(".md") for name in files if name.endswith(".md"))
     try:
-        own = sorted(os.listdir(overrides)) if os.path.isdir(overrides) else []
+        own = list_names(overrides)
     except OSError as error:
         yield f"cannot read {overrides}: {error.strerror}", "check the owner of the folder and its files"
         return
@@ -116,7 +116,7 @@ def find_problems(overrides: str, types: Collection[str]) -> Iterator[tuple[str,
         (TEMPLATE, {"material"}, "has no $material, so the model does not see the agent's work"),
     ):
         try:
-            used = set(Template(read_template(name, folders)).get_identifiers())
+            used = set(Template(read_template(name, (_TEMPLATES, TEMPLATES), own=overrides)).get_identifiers())
         except LearntError as error:
             yield error.message, error.hint
             continue
@@ -125,7 +125,7 @@ def find_problems(overrides: str, types: Collection[str]) -> Iterator[tuple[str,
 
 
 def _template(name: str, overrides: str) -> str:
-    return read_template(name, (overrides, _TEMPLATES))
+    return read_template(name, (_TEMPLATES,), own=overrides)
 
 
 def _prerequisites(prerequisites: Sequence[Earlier], unmerged: Sequence[str]) -> str:
@@ -142,6 +142,6 @@ def _section(title: str, entries: Sequence[str]) -> str:
 
 
 def _format_earlier(earlier: Earlier) -> str:
-    summary = fold(earlier.summary)[:_MAX_ENTRY_CHARS]
+    summary = quoted_line(earlier.summary)[:_MAX_ENTRY_CHARS]
     branch = f" (branch `{earlier.task.branch}`)" if earlier.task.branch else ""
-    return f"- {harmless(earlier.task.title)}{branch}{f': {harmless(summary)}' if summary else ''}"
+    return f"- {quoted_line(earlier.task.title)}{branch}{f': {summary}' if summary else ''}"

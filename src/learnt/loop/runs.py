@@ -16,6 +16,8 @@ from learnt.system import detached, family, files
 LOG = "work.log"
 _FOLDER = "runs"
 _START_PATIENCE_S = 20.0
+_MAX_RUN_BYTES = 10_000
+_MAX_OUTPUT_BYTES = 100_000
 
 
 class Run(Value):
@@ -31,34 +33,37 @@ def register(store_folder: str) -> Iterator[None]:
     """Register this process as a run for the duration of the block."""
     path = _path(store_folder, os.getpid())
     try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        files.make_folders(os.path.dirname(path))
         content = json.dumps(_describe(os.getpid()).as_dict()).encode()
-        files.replace_file(path, content, unfinished=f"{path}.new", durable=False)
+        files.replace_file(path, content, durable=False)
     except OSError as error:
         raise LearntError(f"cannot write {path}: {error.strerror}", hint="check the folder's permissions") from None
     try:
         yield
     finally:
         with suppress(OSError):
-            os.unlink(path)
+            files.remove_file(path)
 
 
 def living(store_folder: str) -> list[Run]:
     """Return the runs that are alive, oldest first; remove the files of dead runs."""
     folder = os.path.join(store_folder, _FOLDER)
     runs = []
-    for name in os.listdir(folder) if os.path.isdir(folder) else ():
+    try:
+        names = files.list_names(folder)
+    except OSError as error:
+        raise LearntError(f"cannot read {folder}: {error.strerror}", hint="put a folder of your own there") from None
+    for name in names:
         path = os.path.join(folder, name)
         try:
-            with open(path, encoding="utf-8") as file:
-                run = Run(**json.load(file))
+            run = Run(**json.loads(files.read_own(path, max_bytes=_MAX_RUN_BYTES)))
         except (OSError, ValueError, TypeError):
             continue
         if is_alive(run):
             runs.append(run)
         else:
             with suppress(OSError):
-                os.unlink(path)
+                files.remove_file(path)
     return sorted(runs, key=lambda run: run.at)
 
 
@@ -79,13 +84,12 @@ def start(words: list[str], store_folder: str) -> Run:
     process = detached.start(words, environ=os.environ, log=log)
     path = _path(store_folder, process.pid)
     deadline = time.monotonic() + _START_PATIENCE_S
-    while not os.path.exists(path):
+    while not os.path.lexists(path):
         exit_code = process.poll()
         if exit_code == 0:
             break  # there was nothing to do
         if exit_code is not None:
-            with open(log, encoding="utf-8", errors="replace") as file:
-                output = file.read().strip()
+            output = files.read_end(log, max_bytes=_MAX_OUTPUT_BYTES).decode("utf-8", "replace").strip()
             raise LearntError(f"the run ended immediately: {output or exit_code}", hint="try it in the foreground")
         if time.monotonic() > deadline:
             raise LearntError("the run did not start in time", hint=f"see {log}")

@@ -8,7 +8,6 @@ it started, and claims the task again.
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import threading
 import time
@@ -20,6 +19,7 @@ from learnt.loop.attempt import RUNNING, WORKTREES, AttemptResult, TaskAttempt, 
 from learnt.memory import Memory
 from learnt.model import Value, new_id
 from learnt.system import family
+from learnt.system.files import list_names, remove_tree
 
 _MAX_WAIT_S = 5.0
 _POLL_S = 1.0
@@ -72,7 +72,7 @@ class LoopRun:
         self._claimed = 0
         self._ended: list[AttemptResult] = []
         self._stopped = ""
-        self._error: LearntError | None = None
+        self._error: LearntError | OSError | None = None
         self._over = False
         self._name = new_id("worker", time.time_ns() // 1_000_000)
 
@@ -120,9 +120,9 @@ class LoopRun:
             with self._open_memory() as memory:
                 while self._next(memory):
                     pass
-        except LearntError as error:
+        except (LearntError, OSError) as error:
             self._error = self._error or error
-            self.stop(error.message)
+            self.stop(str(error))
         finally:
             with self._changed:
                 self._changed.notify_all()
@@ -132,9 +132,9 @@ class LoopRun:
         claims = memory.work.claims()
         claimed_attempts = {claim.attempt for claim in claims}
         running = os.path.join(memory.folder, RUNNING)
-        for name in os.listdir(running) if os.path.isdir(running) else ():
+        for name in list_names(running):
             if name not in claimed_attempts:
-                shutil.rmtree(os.path.join(running, name), ignore_errors=True)
+                remove_tree(os.path.join(running, name))
         if memory.settings.work_isolation == "worktree":
             open_tasks = [task.id for task in memory.tasks.select() if task.status not in ("done", "cancelled")]
             needed = {*open_tasks, *(claim.task for claim in claims)}
@@ -228,7 +228,7 @@ class LoopRun:
                 continue
             if claim.host == socket.gethostname():
                 family.end_orphans(claim.agent_pid, claim.agent_started, mark=claim.attempt)
-                shutil.rmtree(os.path.join(memory.folder, RUNNING, claim.attempt), ignore_errors=True)
+                remove_tree(os.path.join(memory.folder, RUNNING, claim.attempt))
             memory.work.release_interrupted(claim, only_if_lapsed=True)
 
     def _renew_claims(self, lease_s: int) -> None:

@@ -53,6 +53,7 @@ _FAMILIES = (
     frozenset("apt apt-get brew dnf yum apk".split()),
 )
 _MAX_WRONG_WORDS = 5
+_MAX_PARTS = 10
 
 
 def command_key(command: str, root: str, folder: str = "") -> str:
@@ -67,6 +68,12 @@ def command_key(command: str, root: str, folder: str = "") -> str:
     words = (command,) if whole else (*settings_of(command), *(f"{part.source}|{part.text}" for part in parts))
     text = "\n".join((f"{_resolve_folder(command, root, folder)}/", *words))
     return digest(text.replace(root, ".") if root else text)[:24]
+
+
+def list_signs(command: str) -> list[str]:
+    """Return a digest of each program call in a command line, wherever it runs; searches and set-up are left out."""
+    parts = [part for part in split_command(command) if part.program not in _QUESTION_PROGRAMS]
+    return list(dict.fromkeys(digest(part.text)[:24] for part in parts[:_MAX_PARTS]))
 
 
 def is_misstep(command: str, error: str) -> bool:

@@ -11,13 +11,14 @@ import os
 import time
 
 from learnt.errors import LearntError, NewerDatabase, NoStore, WrongRequest, cannot_write
-from learnt.model import Value, new_id
+from learnt.model import Value, digest, new_id
 from learnt.store import happened, learnings
 from learnt.store.database import newest_schema
 from learnt.store.happened import BriefRecord, WarningRecord
+from learnt.store.index import Filter
 from learnt.store.spool import UNUSABLE, Spool, SpoolRecord, checksum
 from learnt.store.sqlite import SqliteDatabase
-from learnt.system.files import write_private
+from learnt.system import files
 from learnt.text.redact import without_password
 
 TYPE_CHECKING = False
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     Applier = Callable[[Database, dict[str, Any]], object]
 
 DATABASE_FILE = "learnt.db"
+MIRROR_FILE = "mirror.db"
+DAMAGE_NOTE = "learnt.db.damaged"
 BACKUPS_FOLDER = "backups"
 PATIENCE_MS = 100  # how long a process waits for the database before it spools or skips a write
 _REPLAY_PATIENCE_MS = 1_000  # how long the process waits that has just spooled a record
@@ -57,6 +60,8 @@ class Place(Value):
     """A PostgreSQL address; empty for SQLite."""
     project: str = ""
     """The key that marks the project's rows in PostgreSQL."""
+    id: str = ""
+    """The id of a project's store, which nobody else knows; empty for other stores. It marks files as ours."""
     scope: str = "project"
     """The scope of the store's learnings: project, user, or another project's name."""
     wait_ms: int = 10_000
@@ -70,8 +75,27 @@ class Place(Value):
         """The SQLite file."""
         return os.path.join(self.folder, DATABASE_FILE)
 
+    @property
+    def stamp(self) -> int:
+        """The number in the header of this store's databases; 0 if the store has no id."""
+        return int(digest(self.id)[:8], 16) >> 1 if self.id else 0
+
+    @property
+    def local_path(self) -> str:
+        """The SQLite file, or the mirror of a server."""
+        return os.path.join(self.folder, MIRROR_FILE) if self.address else self.path
+
     def spool(self) -> Spool:
-        """Return this store's spool. The name of a server's spool depends on the server's address and the project."""
+        """Return this store's spool. Its name depends on the store's id, and on the server and the project, if any.
+
+        So a spool that somebody else put into the folder is not replayed.
+        """
+        parts = [self.id, f"{without_password(self.address)} {self.project}" if self.address else ""]
+        key = " ".join(filter(None, parts))
+        return Spool(self.folder, f"spool.{digest(key)[:8]}" if key else "spool")
+
+    def spool_without_id(self) -> Spool:
+        """Return the spool of this store before it had an id."""
         if not self.address:
             return Spool(self.folder)
         return Spool(self.folder, f"spool.{checksum(f'{without_password(self.address)} {self.project}'.encode()):08x}")
@@ -79,8 +103,10 @@ class Place(Value):
     def exists(self) -> bool:
         """Return whether the store exists; on a server, it is assumed to exist."""
         try:
-            return bool(self.address) or os.stat(self.path).st_size > 0  # an empty file is an unfinished creation
-        except (FileNotFoundError, NotADirectoryError):
+            status = None if self.address else files.check_file(self.path)
+            # An empty file is an unfinished creation.
+            return bool(self.address) or (status is not None and status.st_size > 0)
+        except NotADirectoryError:
             return False
         except OSError:
             return True  # opening the file will raise an error with the reason
@@ -222,7 +248,17 @@ class Store:
     def check(self) -> list[str]:
         """Return the faults that an integrity check finds in the files and in the history."""
         count = learnings.count_without_event(self.database)
-        return self.database.check() + ([f"{count} learnings lack the event of their last change"] if count else [])
+        lost = [f"{count} learnings lack the event of their last change"] if count else []
+        return [*self.database.check(), *lost, *self._unreadable_rows()]
+
+    def _unreadable_rows(self) -> list[str]:
+        for _ in learnings.each(self.database, Filter(status=None)):
+            pass  # reading them all notes those that cannot be read
+        return [f"{row} cannot be read: {reason}" for row, reason in self.database.unreadable.items()]
+
+    def unreadable(self) -> int:
+        """Return how many rows could not be read so far, and were left out."""
+        return len(self._database.unreadable) if self._database else 0
 
     def scrubbing(self, id: str) -> Scrubbing:
         """Return a context manager for a permanent deletion. On exit, no trace is left in the database files."""
@@ -230,7 +266,7 @@ class Store:
 
     def may_hold_traces(self, id: str) -> bool:
         """Return whether a permanent deletion of this id was interrupted, so that traces of it might remain."""
-        return os.path.exists(os.path.join(self.place.folder, _SCRUB_NOTE + id))
+        return os.path.lexists(os.path.join(self.place.folder, _SCRUB_NOTE + id))
 
     def set_damaged_file_aside(self) -> str:
         """Rename a damaged database file, so that an empty one is created; return the damaged file's new path."""
@@ -239,12 +275,18 @@ class Store:
         aside = f"{self.place.path}.damaged-{timestamp}"
         try:
             for ending in ("", "-wal", "-shm"):
-                if os.path.exists(self.place.path + ending):
-                    os.rename(self.place.path + ending, aside + ending)
+                if files.exists(self.place.path + ending):
+                    files.rename(self.place.path + ending, aside + ending)
+            files.remove_file(self._damage_note)
         except OSError as error:
             raise cannot_write(aside, error, hint="check the owner of the folder and its files") from None
         self.place = self.place.replace(create=True)
         return aside
+
+    @property
+    def _damage_note(self) -> str:
+        """The file that says that the database is damaged."""
+        return os.path.join(self.place.folder, DAMAGE_NOTE)
 
     def close(self) -> None:
         """Close the connection."""
@@ -308,7 +350,14 @@ class Store:
             from learnt.store.postgres import PostgresDatabase
 
             return PostgresDatabase(place.address, project=place.project, wait_ms=place.wait_ms)
-        return SqliteDatabase(place.path, wait_ms=place.wait_ms, read_only=place.read_only, create=create)
+        return SqliteDatabase(
+            place.path,
+            wait_ms=place.wait_ms,
+            read_only=place.read_only,
+            create=create,
+            damage_note=self._damage_note if not place.read_only else "",
+            stamp=place.stamp,
+        )
 
     def _migrate(self, database: Database) -> None:
         if self.place.read_only or database.read_only:
@@ -339,22 +388,26 @@ def _read_brief(record: SpoolRecord) -> BriefRecord | WarningRecord | None:
 def make_folder(folder: str) -> None:
     """Create a store's folder with a .gitignore if it is missing; only its owner can read it."""
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        files.make_folders(folder)
         ignore = os.path.join(folder, ".gitignore")
-        if not os.path.exists(ignore):
-            write_private(ignore, IGNORE)
+        if not files.exists(ignore):
+            files.write_private(ignore, IGNORE)
     except OSError as error:
         raise cannot_write(folder, error, hint="choose a folder that you can write to") from None
 
 
 def has_unfinished_purge(folder: str) -> bool:
     """Return whether a permanent deletion was interrupted in this folder."""
-    return any(name.startswith(_SCRUB_NOTE) for name in os.listdir(folder))
+    return any(name.startswith(_SCRUB_NOTE) for name in files.list_names(folder))
 
 
 def _hint_without_store(folder: str) -> str:
     backups = os.path.join(folder, BACKUPS_FOLDER)
-    if os.path.isdir(backups) and any(name.endswith(".db") for name in os.listdir(backups)):
+    try:
+        names = files.list_names(backups)
+    except OSError:
+        names = []
+    if any(name.endswith(".db") for name in names):
         return f"there are backups in {backups}: `learnt init`, then `learnt backup --restore FILE`"
     return "`learnt init` creates one"
 
@@ -368,12 +421,11 @@ class Scrubbing:
 
     def __enter__(self) -> None:
         self._store.make_folder()
-        write_private(self._note, "")
+        files.write_private(self._note, "")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is None:
             self._store.database.scrub()
-            if os.path.exists(self._note):
-                os.unlink(self._note)
+            files.remove_file(self._note)

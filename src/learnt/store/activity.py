@@ -6,9 +6,8 @@ shown. A brief with a warning is listed as the warning. Agents' names are compar
 
 from __future__ import annotations
 
-import json
-
 from learnt.model import Value
+from learnt.store.database import read_json
 from learnt.store.happened import search_counter
 from learnt.store.missteps import PREVENTED
 from learnt.text.titles import key_of
@@ -331,7 +330,7 @@ def _warnings(database: Database, filters: dict[str, Any], *, limit: int) -> lis
 
 def _warned_command(receipt: str | None) -> str:
     """Return the command that a brief warned about, from the brief's receipt."""
-    failed = json.loads(receipt or "{}").get("failed") or [{"command": ""}]
+    failed = read_json(receipt or "{}").get("failed") or [{"command": ""}]
     return str(failed[0]["command"])
 
 
@@ -377,7 +376,7 @@ def _count_in_briefs(database: Database, briefs: Sequence[str]) -> dict[str, int
         f"select id, receipt from brief where project = :project and {database.one_of('id', 'ids')}",
         ids=database.list_value(briefs),
     )
-    return {row["id"]: len(json.loads(row["receipt"]).get("shown", ())) for row in rows}
+    return {row["id"]: len(read_json(row["receipt"]).get("shown", ())) for row in rows}
 
 
 def _count_from_attempts(database: Database, attempts: Sequence[str]) -> dict[str, int]:

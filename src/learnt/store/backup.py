@@ -11,7 +11,8 @@ from learnt import __version__
 from learnt.errors import CorruptDatabase, LearntError, TryAgain, WrongRequest, cannot_write
 from learnt.store import learnings, migrate
 from learnt.store.database import Database, newest_schema
-from learnt.store.sqlite import SqliteDatabase
+from learnt.store.sqlite import ENDINGS, SqliteDatabase
+from learnt.system import files
 
 # These tables are derived from the learnings and differ between the engines, so a restore builds them again.
 _INDEX_TABLES = ("learning_words", "learning_trigger", "posting", "word", "corpus")
@@ -19,32 +20,32 @@ _INDEX_TABLES = ("learning_words", "learning_trigger", "posting", "word", "corpu
 
 def back_up(database: Database, path: str, *, version: str, now_ms: int) -> None:
     """Write the whole project to a new file; if that fails, the unfinished file is removed."""
-    if os.path.exists(path):
+    if os.path.lexists(path):
         raise WrongRequest(f"{path} already exists", hint="choose another file: a backup never overwrites a file")
-    unfinished = f"{path}.{os.getpid()}.unfinished"
+    unfinished = f"{path}.{os.urandom(8).hex()}.{os.getpid()}.unfinished"
     try:
-        os.makedirs(os.path.dirname(os.path.abspath(path)), mode=0o700, exist_ok=True)
+        files.make_folders(os.path.dirname(path))
         if not database.copy_to(unfinished):
             _copy_rows(database, unfinished, version=version, now_ms=now_ms)
         os.replace(unfinished, path)
     except OSError as error:
         raise cannot_write(path, error, hint="choose a folder that you can write to") from None
     finally:
-        for ending in ("", "-wal", "-shm", "-journal"):
-            if os.path.exists(unfinished + ending):
-                os.unlink(unfinished + ending)
+        for ending in ENDINGS:
+            if os.path.lexists(unfinished + ending):
+                files.remove_file(unfinished + ending)
 
 
 def purge_from_backups(folder: str, delete: Callable[[Database], bool]) -> int:
     """Run `delete` on every backup in a folder; return how many backups contained the deleted data."""
     count, damaged = 0, []
-    for path in _files(folder, (".unfinished", ".unfinished-wal", ".unfinished-shm", ".unfinished-journal")):
+    for path in _files(folder, tuple(f".unfinished{ending}" for ending in ENDINGS)):
         if _is_being_written(path):
             raise TryAgain(
                 f"{path} is being written and contains the same data",
                 hint="run the same command again when the backup is finished",
             )
-        os.unlink(path)  # a backup that was killed has left it
+        files.remove_file(path)  # a backup that was killed has left it
     for path in _files(folder, ".db"):
         try:
             count += _with_backup(path, lambda database: _purge(database, delete))
@@ -64,7 +65,7 @@ def open_backup(path: str) -> SqliteDatabase:
         raise WrongRequest(
             f"there is no backup {path}", hint="`learnt backup` prints the path of the backup that it writes"
         )
-    source = SqliteDatabase(path, wait_ms=1000, read_only=True)
+    source = SqliteDatabase(os.path.realpath(path), wait_ms=1000, read_only=True, own=False)
     try:
         number = source.check_schema()
         if number < newest_schema():
@@ -127,9 +128,11 @@ def _is_being_written(path: str) -> bool:
 
 
 def _files(folder: str, ending: str | tuple[str, ...]) -> list[str]:
-    if not os.path.isdir(folder):
-        return []
-    return [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(ending)]
+    try:
+        names = files.list_names(folder)
+    except OSError as error:
+        raise LearntError(f"cannot read {folder}: {error.strerror}", hint="put a folder of your own there") from None
+    return [os.path.join(folder, name) for name in names if name.endswith(ending)]
 
 
 def _copy_rows(source: Database, path: str, *, version: str, now_ms: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from learnt.model import Value
-from learnt.store.database import Database
+from learnt.store.database import Database, clean_row
 
 _OUTCOME = ("model", "result", "tokens_in", "tokens_out", "cost_usd", "duration_ms", "reason")
 
@@ -58,7 +58,7 @@ def get(database: Database, id: str) -> ModelCall:
     """Return a call."""
     row = database.row("select * from model_call where project = :project and id = :id", id=id)
     assert row is not None  # noqa: S101 - the caller has recorded it
-    return ModelCall.from_row(row)
+    return ModelCall.from_row(clean_row(row))
 
 
 def spent_since(database: Database, at: int) -> float:
@@ -88,7 +88,7 @@ def latest(database: Database, *, limit: int, failed_only: bool = False) -> list
         failed_only=int(failed_only),
         limit=limit,
     )
-    return [ModelCall.from_row(row) for row in rows]
+    return database.readable(lambda row: ModelCall.from_row(clean_row(row)), rows, "call of a model")
 
 
 def summed(database: Database, *, since: int) -> list[Spent]:

@@ -6,21 +6,48 @@ A connection serves one project, and every statement can use `:project`.
 
 from __future__ import annotations
 
+import json
 import os
 
-from learnt.errors import LearntError, NewerDatabase
+from learnt.errors import InvalidValue, LearntError, NewerDatabase
+from learnt.text.clean import clean, fold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from types import TracebackType
-    from typing import Any
+    from typing import Any, TypeVar
 
     Row = dict[str, Any]
     Condition = tuple[str, dict[str, Any]]  # SQL, and its parameters
+    Noun = TypeVar("Noun")
 
 
 MIGRATIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "migrations")
+
+
+# What building a value from a row can raise: other programs and other versions write rows, too.
+UNREADABLE = (InvalidValue, ValueError, TypeError, KeyError, AttributeError, RecursionError)
+
+
+def clean_row(row: Row) -> Row:
+    """Return a row without characters that we would not have stored: somebody else may have written it."""
+    return {name: clean(value) if isinstance(value, str) else value for name, value in row.items()}
+
+
+def read_json(text: str) -> Any:
+    """Return the value of a JSON column, without characters that we would not have stored."""
+    return _clean_value(json.loads(text))
+
+
+def _clean_value(value: Any) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, list):
+        return [_clean_value(entry) for entry in value]
+    if isinstance(value, dict):
+        return {clean(name): _clean_value(entry) for name, entry in value.items()}
+    return value
 
 
 def newest_schema(folder: str = MIGRATIONS) -> int:
@@ -51,6 +78,18 @@ class Database:
         self.path = path
         self.project = project
         self.read_only = False
+        self.unreadable: dict[str, str] = {}
+        """Why rows were set aside, by what they are."""
+
+    def readable(self, make: Callable[[Row], Noun], rows: Iterable[Row], noun: str) -> list[Noun]:
+        """Return the values of rows; a row that is not valid is set aside, so that it does not hide the others."""
+        values = []
+        for row in rows:
+            try:
+                values.append(make(row))
+            except UNREADABLE as error:
+                self.unreadable[f"{noun} {fold(str(row.get('id', '')))[:100]}".rstrip()] = fold(str(error))[:200]
+        return values
 
     def run(self, sql: str, parameters: dict[str, Any]) -> tuple[list[Row], int]:
         """Run one statement; return its rows and how many rows it changed."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from learnt.system.files import open_private
+from learnt.system.files import list_names, make_folders, open_private, read_own
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +51,9 @@ def note(folder: str, client: str, event: str, at: int, duration_ms: float, char
         try:
             _write(path, content)
         except FileNotFoundError:
-            os.mkdir(os.path.dirname(path), 0o700)
+            if not os.path.isdir(folder):
+                return
+            make_folders(os.path.dirname(path))
             _write(path, content)
     except OSError:
         return
@@ -61,7 +63,7 @@ def read(folder: str) -> dict[str, Fired]:
     """Return each client's last event, by the client's name."""
     fired_folder = os.path.join(folder, FOLDER)
     try:
-        names = sorted(os.listdir(fired_folder))
+        names = list_names(fired_folder)
     except OSError:
         return {}
     events = {}
@@ -84,8 +86,7 @@ def _read_file(path: str) -> Fired | None:
     import json
 
     try:
-        with open(path, "rb") as file:
-            fields = json.loads(file.read(_LENGTH))
+        fields = json.loads(read_own(path, max_bytes=_LENGTH))
         return Fired(
             at=int(fields["at"]),
             event=str(fields["event"]),

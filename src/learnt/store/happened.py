@@ -12,6 +12,7 @@ import json
 from learnt.errors import NotFound
 from learnt.model import Attempt, Brief, Failure, Injection, Task, Value, check_id
 from learnt.store import tasks
+from learnt.store.database import clean_row, read_json
 from learnt.text.times import DAY_MS
 
 TYPE_CHECKING = False
@@ -145,7 +146,7 @@ def get_brief(database: Database, id: str) -> Brief:
     row = database.row("select * from brief where project = :project and id = :id", id=id)
     if row is None:
         raise NotFound(f"no brief `{id[:100]}`", hint="`learnt activity --ids` shows the ids")
-    return Brief.from_row(row, receipt=json.loads(row["receipt"]), injections=(), text="")
+    return Brief.from_row(clean_row(row), receipt=read_json(row["receipt"]), injections=(), text="")
 
 
 def injected(database: Database, task: str, *, since: int = 0) -> dict[str, bool]:

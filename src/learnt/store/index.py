@@ -24,15 +24,16 @@ if TYPE_CHECKING:
 FIELDS = ("title", *PARAGRAPHS, "tags")
 _WORD_COLUMNS = ", ".join((*(f"learning_words.{field} as cut_{field}" for field in FIELDS), "learning_words.length"))
 _RANKING_COLUMNS = (
-    "learning.id, learning.confidence, learning.created_at, learning.pinned, learning.task, learning.category"
+    "learning.id, learning.confidence, learning.created_at, learning.pinned, learning.vouched, learning.task, "
+    "learning.category"
 )
 _MAX_TRIGGERED = 500
 _EQUALITY_FIELDS = ("status", "domain", "category", "kind", "goal", "task")
 _COMPARISONS = {
     "exclude_goal": "learning.goal != :exclude_goal",
     "min_confidence": "learning.confidence >= :min_confidence",
-    "trusted_from": "(learning.confidence >= :trusted_from or learning.pinned = 1)",
-    "doubted_below": "learning.confidence < :doubted_below and learning.pinned = 0",
+    "trusted_from": "learning.vouched <> '' and (learning.confidence >= :trusted_from or learning.pinned = 1)",
+    "doubted_below": "(learning.vouched = '' or (learning.confidence < :doubted_below and learning.pinned = 0))",
 }
 
 
@@ -53,9 +54,9 @@ class Filter(Value):
     exclude_goal: str | None = None
     min_confidence: float | None = None
     trusted_from: float | None = None
-    """List only pinned learnings, and learnings with at least this confidence."""
+    """List only vouched learnings that are pinned or have at least this confidence."""
     doubted_below: float | None = None
-    """List only learnings that have less than this confidence and are not pinned."""
+    """List only the others: learnings that nobody vouches for, or with less confidence and not pinned."""
     exclude_task: str | None = None
     """Leave out learnings from this task."""
     exclude_ids: tuple[str, ...] = ()
@@ -120,7 +121,7 @@ class Filter(Value):
 class Candidate:
     """A learning that might match, with the words of each field but without the text."""
 
-    __slots__ = ("category", "confidence", "created_at", "id", "length", "pinned", "task", "texts")
+    __slots__ = ("category", "confidence", "created_at", "id", "length", "pinned", "task", "texts", "vouched")
 
     def __init__(self, row: Row) -> None:
         self.id: str = row["id"]
@@ -128,18 +129,23 @@ class Candidate:
         self.confidence: float = row["confidence"]
         self.created_at: int = row["created_at"]
         self.pinned = bool(row["pinned"])
+        self.vouched: str = row["vouched"]
         self.task: str = row["task"]
         self.length: int = row["length"]
         self.texts: dict[str, str] = {field: row[f"cut_{field}"] for field in FIELDS}
         """The words of each field, separated by spaces."""
+        if not isinstance(self.confidence, int | float) or not isinstance(self.created_at, int):
+            raise TypeError("its figures are not numbers")
+        if not isinstance(self.length, int) or not all(isinstance(text, str) for text in self.texts.values()):
+            raise TypeError("its words are not text")
 
     def words(self) -> list[str]:
         """Return the words of all fields, with repetitions."""
         return " ".join(self.texts.values()).split()
 
     def is_trusted(self, min_confidence: float) -> bool:
-        """Return whether the learning is pinned or has at least this confidence."""
-        return self.pinned or self.confidence >= min_confidence
+        """Return whether somebody vouches for the learning, and it is pinned or has at least this confidence."""
+        return bool(self.vouched) and (self.pinned or self.confidence >= min_confidence)
 
 
 class Counts(Value):
@@ -209,7 +215,7 @@ def find_by_words(
     rows = database.match_words(weights, columns, (where, parameters), newest)
     if newest is not None and len(rows) < limit:
         rows = database.match_words(weights, columns, (where, parameters), None)
-    return [Candidate(row) for row in rows]
+    return database.readable(Candidate, rows, "learning")
 
 
 def read_candidates(database: Database, ids: Sequence[str]) -> list[Candidate]:
@@ -224,7 +230,7 @@ def read_candidates(database: Database, ids: Sequence[str]) -> list[Candidate]:
         """,
         ids=database.list_value(ids),
     )
-    return [Candidate(row) for row in rows]
+    return database.readable(Candidate, rows, "learning")
 
 
 def find_by_triggers(

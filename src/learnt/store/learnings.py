@@ -8,11 +8,14 @@ from __future__ import annotations
 import json
 import os
 
-from learnt.errors import NotFound
+from learnt.errors import InvalidValue, NotFound
 from learnt.model import PROGRAM, Event, Learning, Triggers, Value, new_id
 from learnt.store import index
+from learnt.store.database import UNREADABLE, clean_row, read_json
 from learnt.store.index import Filter
+from learnt.text.clean import fold
 from learnt.text.records import as_record, triggers_record
+from learnt.text.times import DAY_MS
 from learnt.text.titles import text_key
 
 TYPE_CHECKING = False
@@ -37,9 +40,18 @@ _UPDATE = f"""
 """
 _MAX_IN_A_FILE = 5_000
 _STAMP = "stamp of learnings"
+_AGED_UNTIL = "learnings aged until"
+_AGED_AT = "learnings aged at"
 
 # The event that records a creation contains the differences from this empty learning.
 _BLANK = Learning(id="learn_0", title="-")
+
+
+# A field whose default is None has a time, or None.
+_TYPES: dict[str, Any] = {
+    field: {float: (int, float), type(None): (int, type(None))}.get(type(value), type(value))
+    for field, value in _BLANK.as_dict().items()
+}
 
 
 class Change(Value):
@@ -121,7 +133,22 @@ def find(database: Database, id: str, *, for_update: bool = False) -> Learning |
     """Return a learning, or None."""
     lock = database.for_update if for_update else ""
     row = database.row(f"select * from learning where project = :project and id = :id{lock}", id=id)
-    return None if row is None else _learning(row)
+    try:
+        return None if row is None else _learning(row)
+    except UNREADABLE as error:
+        raise InvalidValue(
+            f"learning `{fold(id)}` cannot be read: {fold(str(error))[:200]}", hint="`learnt purge ID` deletes its row"
+        ) from None
+
+
+def unreadable_ids(database: Database, rows: Sequence[Row]) -> set[str]:
+    """Return the ids of the rows that cannot be read."""
+    return {row["id"] for row in rows} - {learning.id for learning in database.readable(_learning, rows, "learning")}
+
+
+def exists(database: Database, id: str) -> bool:
+    """Return whether there is a row for this learning, even if it cannot be read."""
+    return database.has("select id from learning where project = :project and id = :id", id=id)
 
 
 def get(database: Database, id: str, *, for_update: bool = False) -> Learning:
@@ -135,7 +162,7 @@ def get(database: Database, id: str, *, for_update: bool = False) -> Learning:
 def history(database: Database, id: str) -> list[Event]:
     """Return a learning's events, oldest first."""
     sql = "select * from event where project = :project and subject = :id order by version"
-    return [_event(row) for row in database.rows(sql, id=id)]
+    return database.readable(_event, database.rows(sql, id=id), "event")
 
 
 def get_event(database: Database, id: str) -> Event:
@@ -152,13 +179,20 @@ def get_all(database: Database, ids: Sequence[str]) -> dict[str, Learning]:
         f"select * from learning where project = :project and {database.one_of('id', 'ids')}",
         ids=database.list_value(ids),
     )
-    return {row["id"]: _learning(row) for row in rows}
+    return {learning.id: learning for learning in database.readable(_learning, rows, "learning")}
 
 
 def count(database: Database, which: Filter) -> int:
     """Return how many learnings match."""
     where, parameters = which.conditions(database)
     return int(database.value(f"select count(*) as fitting from learning where {where}", **parameters))
+
+
+def pinned_titles(database: Database, *, limit: int) -> list[str]:
+    """Return the titles of some pinned learnings."""
+    return database.column(
+        "select title from learning where project = :project and pinned = 1 order by id limit :limit", limit=limit
+    )
 
 
 def page(database: Database, which: Filter, *, limit: int, offset: int = 0) -> list[Learning]:
@@ -177,7 +211,7 @@ def page(database: Database, which: Filter, *, limit: int, offset: int = 0) -> l
         offset=offset,
         **parameters,
     )
-    return [_learning(row) for row in rows]
+    return database.readable(_learning, rows, "learning")
 
 
 def each(database: Database, which: Filter, *, at_once: int = 500) -> Iterator[Learning]:
@@ -199,7 +233,7 @@ def each(database: Database, which: Filter, *, at_once: int = 500) -> Iterator[L
             limit=at_once,
             **parameters,
         )
-        yield from (_learning(row) for row in rows)
+        yield from database.readable(_learning, rows, "learning")
         if len(rows) < at_once:
             return
         created_at, id = rows[-1]["created_at"], rows[-1]["id"]
@@ -224,13 +258,13 @@ def find_same(database: Database, text: str) -> Learning | None:
         """,
         sameness=text_key(text),
     )
-    return None if row is None else _learning(row)
+    return None if row is None else next(iter(database.readable(_learning, [row], "learning")), None)
 
 
 def find_by_title(database: Database, title: str) -> list[Learning]:
     """Return the learnings with a title, ignoring case and punctuation, whatever their status."""
     sql = "select * from learning where project = :project and title_sameness = :sameness order by created_at, id"
-    return [_learning(row) for row in database.rows(sql, sameness=text_key(title))]
+    return database.readable(_learning, database.rows(sql, sameness=text_key(title)), "learning")
 
 
 def cared_for(database: Database) -> frozenset[str]:
@@ -267,10 +301,10 @@ def for_file(
           from learning
          where project = :project
            and status = 'active'
-           and (pinned = 1 or origin = 'person' or times_helpful > 0 or updated_at >= :since
+           and (pinned = 1 or vouched <> '' or times_helpful > 0 or updated_at >= :since
                 or {database.one_of("task", "tasks")} or {database.one_of("id", "cared_for")})
            and (:any_goal = 1 or goal = :goal)
-         order by pinned desc, case when origin = 'person' or times_helpful > 0 then 0 else 1 end, created_at desc, id
+         order by pinned desc, case when vouched <> '' or times_helpful > 0 then 0 else 1 end, created_at desc, id
          limit {_MAX_IN_A_FILE}
         """,
         tasks=database.list_value(tasks),
@@ -279,7 +313,7 @@ def for_file(
         any_goal=int(goal is None),
         goal=goal or "",
     )
-    return [_learning(row) for row in rows]
+    return database.readable(_learning, rows, "learning")
 
 
 def goals(database: Database) -> list[str]:
@@ -395,7 +429,27 @@ def unused_since(database: Database, *, before: int, after: str = "", limit: int
         after=after,
         limit=limit,
     )
-    return [_learning(row) for row in rows]
+    return database.readable(_learning, rows, "learning")
+
+
+def believe_time(database: Database, now: int, *, at_most: int) -> int:
+    """Within a transaction: return the time to age learnings by, at most `at_most` after the last sign of life.
+
+    A sign of life is an earlier call, an event or an attempt; one from the future is ignored. Calls within a day return
+    the same time, so that repeating a call ages nothing.
+    """
+    last_call, earlier = database.counter(_AGED_AT), database.counter(_AGED_UNTIL)
+    if 0 <= now - last_call < DAY_MS and earlier <= now:
+        return earlier
+    sql = "select max(at) as latest from event where project = :project and at <= :now and who <> :program"
+    latest = int(database.value(sql, now=now, program=PROGRAM) or 0)
+    sql = "select max(started_at) as latest from attempt where project = :project and started_at <= :now"
+    latest = max(latest, int(database.value(sql, now=now) or 0))
+    believed = min(now, max(latest, earlier if earlier <= now else 0) + at_most)
+    for name, value in ((_AGED_UNTIL, believed), (_AGED_AT, now)):
+        row = {"name": name, "value": value}
+        database.insert("counter", row, otherwise="on conflict (project, name) do update set value = :value")
+    return believed
 
 
 def latest_summary_at(database: Database) -> int:
@@ -449,7 +503,9 @@ def _append_event(
     subject: dict[str, Any] = {"subject": learning.id, "version": learning.version, "old": old, "new": new}
     event = Event(id=new_id("event", change.at), **subject, **change.as_dict())
     as_json = {name: json.dumps(getattr(event, name), ensure_ascii=False) for name in ("old", "new")}
-    database.insert("event", {**event.as_dict(), **as_json})
+    row = {**event.as_dict(), **as_json}
+    del row["role"]  # the server itself writes who has logged in
+    database.insert("event", row)
 
 
 def _row(learning: Learning) -> dict[str, Any]:
@@ -469,13 +525,25 @@ def _derived(learning: Learning) -> dict[str, str]:
 
 
 def _learning(row: Row) -> Learning:
-    fields = {field: row[column] for field, column in zip(_FIELDS, _COLUMNS, strict=True)}
-    fields["tags"] = tuple(json.loads(row["tags"]))
-    fields["replaces"] = tuple(json.loads(row["replaces"]))
-    fields["triggers"] = Triggers(**{kind: tuple(words) for kind, words in json.loads(row["triggers"]).items()})
+    """Return a row's learning; raise if a column is not what it should be, since other programs write rows, too."""
+    clean = clean_row(row) | {"id": row["id"]}  # an id that had to be cleaned would be another learning's
+    # While an old schema is migrated, columns of later ones are missing.
+    fields = {field: clean[column] for field, column in zip(_FIELDS, _COLUMNS, strict=True) if column in clean}
+    fields["title"] = " ".join(fields["title"].split())
+    for field in ("tags", "replaces"):
+        fields[field] = tuple(read_json(row[field]))
+    fields["triggers"] = Triggers(**{kind: tuple(words) for kind, words in read_json(row["triggers"]).items()})
+    if row["pinned"] not in (0, 1):
+        raise InvalidValue("pinned is neither 0 nor 1")
     fields["pinned"] = bool(row["pinned"])
+    for field, value in fields.items():
+        if not isinstance(value, _TYPES[field]):
+            raise InvalidValue(f"{field} is {type(value).__name__}")
     return Learning(**fields)
 
 
 def _event(row: Row) -> Event:
-    return Event.from_row(row, old=json.loads(row["old"]), new=json.loads(row["new"]))
+    values = {name: read_json(row[name]) for name in ("old", "new")}
+    if not all(isinstance(value, dict) for value in values.values()):
+        raise InvalidValue("its values are not objects")
+    return Event.from_row(clean_row(row), **values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from learnt.model import Attempt, Discovery, Failure, Task, Value, digest, text_id
+from learnt.store.database import clean_row, read_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +17,18 @@ if TYPE_CHECKING:
 
 
 _NEW_TASK_FIELDS = ("agent", "type", "client", "parent")
+_RECENT_TASKS = """
+    select attempt.task, max(attempt.started_at) as at
+      from attempt
+      join task on task.project = attempt.project and task.id = attempt.task
+     where attempt.project = :project
+       and task.skip_learnings = 0
+       and (task.type = 'session' or (task.status = 'done' and attempt.result = 'done'))
+       and (:any_goal = 1 or task.goal = :goal)
+     group by attempt.task
+     order by 2 desc, 1 desc
+     limit :limit
+"""
 _VERIFIED_FIELDS = ("tried", "reason", "error", "avoid", "suggestion", "category", "files")
 
 
@@ -49,6 +62,10 @@ class DebriefRecord(Value):
     """The failure that a verification found."""
     turn: Turn | None = None
     """Set if the output is a turn of a conversation."""
+    conversation: str = ""
+    """The conversation that the agent takes part in, if it is not the task."""
+    since: int = 0
+    """When that conversation began, if it might also be known by another id."""
 
     @property
     def verified(self) -> dict[str, Any]:
@@ -64,6 +81,8 @@ class DebriefRecord(Value):
         """Return the JSON body."""
         task = {name: getattr(self.task, name) for name in _NEW_TASK_FIELDS}
         output = {"result": self.result, "output": self.output, "task": task, "at": self.at}
+        if self.conversation:
+            output |= {"conversation": self.conversation, "since": self.since}
         body = {"attempt": self.attempt.as_dict(), **output}
         if self.turn is not None:
             turn = {name: value for name, value in self.turn.as_dict().items() if value is not None}
@@ -82,6 +101,8 @@ class DebriefRecord(Value):
             task=Task(id=attempt.task, title=attempt.task, created_at=at, updated_at=at, **body["task"]),
             at=at,
             claim=bool(body.get("claim")),
+            conversation=body.get("conversation", ""),
+            since=body.get("since", 0),
             failure=_read_failure({"attempt": attempt.id, "task": attempt.task, **failure}) if failure else None,
             turn=None if turn is None else Turn(**{name: turn[name] for name in Turn.fields if name in turn}),
         )
@@ -126,22 +147,35 @@ def add_material(database: Database, material: Material) -> None:
 def material_of(database: Database, task: str) -> list[Material]:
     """Return the material from a task, oldest first."""
     sql = "select * from material where project = :project and task = :task order by created_at, attempt"
-    return [Material.from_row(row, commit=row["git_commit"]) for row in database.rows(sql, task=task)]
+    return [Material.from_row(clean_row(row), commit=row["git_commit"]) for row in database.rows(sql, task=task)]
 
 
-def drop_material(database: Database, task: str) -> bool:
-    """Delete the material from a task; return False if there was none."""
-    return bool(database.execute("delete from material where project = :project and task = :task", task=task))
+def drop_material(database: Database, task: str) -> None:
+    """Delete the material from a task."""
+    database.execute("delete from material where project = :project and task = :task", task=task)
 
 
-def drop_older_material(database: Database, kept: Sequence[str], *, before: int) -> None:
-    """Delete the material from ended tasks except `kept`, and all material that is older than `before`."""
+def drop_read(database: Database, material: Sequence[Material]) -> bool:
+    """Delete material that has been read; return False if there was none.
+
+    Material that has been replaced since it was read stays.
+    """
+    sql = "delete from material where project = :project and attempt = :attempt and text = :text"
+    counts = [database.execute(sql, attempt=part.attempt, text=part.text) for part in material]
+    return any(counts)
+
+
+def drop_older_material(database: Database, *, keep: int, before: int) -> None:
+    """Delete the material from ended tasks except the latest `keep`, and all material that is older than `before`.
+
+    One statement does it all, so that material that another process adds meanwhile stays.
+    """
     database.execute(
         f"""
         delete from material
          where project = :project
            and (created_at < :before
-                or (not {database.one_of("task", "kept")}
+                or (task not in (select task from ({_RECENT_TASKS}) as recent)
                     and task in (
                         select id
                           from task
@@ -149,8 +183,10 @@ def drop_older_material(database: Database, kept: Sequence[str], *, before: int)
                            and (status in ('done', 'cancelled') or type = 'session')
                     )))
         """,
-        kept=database.list_value(kept),
         before=before,
+        any_goal=1,
+        goal="",
+        limit=keep,
     )
 
 
@@ -159,23 +195,7 @@ def recent_tasks(database: Database, *, limit: int, goal: str | None = None) -> 
 
     If `goal` is set, only tasks with this goal are returned; if it is empty, only tasks without a goal.
     """
-    return database.column(
-        """
-        select attempt.task, max(attempt.started_at) as at
-          from attempt
-          join task on task.project = attempt.project and task.id = attempt.task
-         where attempt.project = :project
-           and task.skip_learnings = 0
-           and (task.type = 'session' or (task.status = 'done' and attempt.result = 'done'))
-           and (:any_goal = 1 or task.goal = :goal)
-         group by attempt.task
-         order by 2 desc, 1 desc
-         limit :limit
-        """,
-        any_goal=int(goal is None),
-        goal=goal or "",
-        limit=limit,
-    )
+    return database.column(_RECENT_TASKS, any_goal=int(goal is None), goal=goal or "", limit=limit)
 
 
 def goals(database: Database) -> list[str]:
@@ -251,7 +271,7 @@ def findings_of(database: Database, task: str, rule: str) -> list[Discovery]:
         task=task,
         rule=rule,
     )
-    return [_read_discovery(row).discovery for row in rows]
+    return [stored.discovery for stored in database.readable(_read_discovery, rows, "discovery")]
 
 
 def found_in_other_tasks(database: Database, rule: str, *, but: str, limit: int = 20) -> list[list[str]]:
@@ -287,7 +307,8 @@ def found_in_other_tasks(database: Database, rule: str, *, but: str, limit: int 
 def evidence_for(database: Database, learning: str) -> list[StoredDiscovery]:
     """Return the discoveries that support a learning, oldest first."""
     sql = "select * from discovery where project = :project and learning = :learning"
-    return [_read_discovery(row) for row in database.rows(f"{sql} order by created_at, id", learning=learning)]
+    rows = database.rows(f"{sql} order by created_at, id", learning=learning)
+    return database.readable(_read_discovery, rows, "discovery")
 
 
 def size_read(database: Database, source: str) -> int:
@@ -322,5 +343,6 @@ def note_read(database: Database, source: str, *, size: int, task: str, at: int)
 
 
 def _read_discovery(row: Row) -> StoredDiscovery:
-    discovery = Discovery.from_row(row, files=tuple(json.loads(row["files"])), commit=row["git_commit"])
+    row = clean_row(row)
+    discovery = Discovery.from_row(row, files=tuple(read_json(row["files"])), commit=row["git_commit"])
     return StoredDiscovery.from_row(row, discovery=discovery)

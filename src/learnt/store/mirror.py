@@ -15,7 +15,8 @@ from learnt.store import Store, learnings
 from learnt.store.database import insert_statement, newest_schema
 from learnt.store.purge import forget_missteps
 from learnt.store.spool import SpoolRecord
-from learnt.store.sqlite import SqliteDatabase
+from learnt.store.sqlite import ENDINGS, SqliteDatabase
+from learnt.system import files
 from learnt.system.files import Locked
 from learnt.text.times import DAY_MS, MONTH_MS
 
@@ -27,14 +28,12 @@ if TYPE_CHECKING:
     from learnt.store.database import Database, Row
     from learnt.store.happened import BriefRecord, Happening, WarningRecord
 
-FILE = "mirror.db"
 _LOCK = "mirror.lock"
 _REFRESHED_AT = "mirror refreshed at"
 _BATCH_ROWS = 1_000
 _RECENT_MS = MONTH_MS
 # The clocks of different machines disagree, so changes from shortly before the last refresh are read again.
 _SKEW_MS = DAY_MS
-_ENDINGS = ("", "-wal", "-shm", "-journal")
 # The rows of these tables are copied unchanged, because the same code has split the words on both sides.
 _LEARNING_TABLES = {"learning": "id", "learning_words": "learning", "learning_trigger": "learning", "word": "word"}
 # Hooks also need recent tasks, including ended ones and later ones with the same title.
@@ -108,18 +107,20 @@ class Mirror(Store):
             self._guard = None
 
     def _open(self) -> Database:
-        path = _path(self.place)
+        path = self.place.local_path
         no_mirror = NoStore(
             f"there is no mirror of the server at {path} yet", hint="the worker creates it; try again soon"
         )
-        if not os.path.exists(path):
+        if not os.path.lexists(path):
             raise no_mirror
         self._guard = Locked(os.path.join(self.place.folder, _LOCK), wait=False, shared=True)
         database = None
         try:
             if not self._guard.__enter__():
                 raise no_mirror  # it is being rebuilt
-            database = SqliteDatabase(path, wait_ms=self.place.wait_ms, read_only=self.place.read_only)
+            database = SqliteDatabase(
+                path, wait_ms=self.place.wait_ms, read_only=self.place.read_only, stamp=self.place.stamp
+            )
             if database.schema_number() != newest_schema() or not database.counter(_REFRESHED_AT):
                 raise no_mirror
             database.run("pragma synchronous = normal", {})  # after a power cut, the spool still has the records
@@ -149,7 +150,7 @@ def refresh(server: Store, *, examine: bool = True) -> None:
 
 def discard(place: Place) -> None:
     """Delete a server's mirror, if there is one, once hooks have closed it."""
-    if os.path.exists(_path(place)):
+    if os.path.lexists(place.local_path):
         with Locked(os.path.join(place.folder, _LOCK)):
             _delete(place)
 
@@ -215,7 +216,9 @@ class _NewMirror(Mirror):
     """A mirror that is being built."""
 
     def _open(self) -> Database:
-        database = SqliteDatabase(_path(self.place), wait_ms=self.place.wait_ms, create=True)
+        database = SqliteDatabase(
+            self.place.local_path, wait_ms=self.place.wait_ms, create=True, stamp=self.place.stamp
+        )
         from learnt.store import migrate  # hooks do not need it
 
         migrate.bring_up_to_date(database, version=self.version, now_ms=self.clock())
@@ -229,10 +232,14 @@ class _NewMirror(Mirror):
 
 def _fill(mirror: _NewMirror, source: Database, pending: list[SpoolRecord], *, now: int) -> None:
     target = mirror.database
+    set_aside: set[str] = set()
     with target.transaction():
         for table, key in _LEARNING_TABLES.items():
             for rows in _pages(source, table, key):
-                _insert(target, table, rows)
+                if table == "learning":
+                    set_aside |= learnings.unreadable_ids(source, rows)
+                # A row that the mirror would not accept must not keep the others out of it.
+                _insert(target, table, [row for row in rows if row[key] not in set_aside])
         _insert(target, "corpus", source.rows("select * from corpus where project = :project"))
         for table in _TASK_TABLES:
             _insert(target, table, _rows_of_tasks(source, table, now - _RECENT_MS))
@@ -338,11 +345,6 @@ def _put(target: Database, table: str, keys: tuple[str, ...], row: Row, *, only_
     target.insert(table, row, otherwise=conflict)
 
 
-def _path(place: Place) -> str:
-    return os.path.join(place.folder, FILE)
-
-
 def _delete(place: Place) -> None:
-    for ending in _ENDINGS:
-        if os.path.exists(_path(place) + ending):
-            os.unlink(_path(place) + ending)
+    for ending in ENDINGS:
+        files.remove_file(place.local_path + ending)

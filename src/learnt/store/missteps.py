@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 
 from learnt.model import Value
+from learnt.store.database import clean_row, insert_statement, read_json
 from learnt.store.happened import ForgottenRecord, WarningRecord, put_brief
 from learnt.text.times import MONTH_MS
 
@@ -57,6 +58,16 @@ class SuccessRecord(Value):
     """The misstep's request and wrong words, by the key of each misstep that this command replaces."""
 
 
+class RunRecord(Value):
+    """Commands succeeded in a conversation for the first time."""
+
+    kind = "run"
+    as_body = Value.as_dict
+    signs: Sequence[str]
+    task: str
+    at: int
+
+
 class Misstep(Value):
     """A command that failed, and the command that worked instead."""
 
@@ -81,7 +92,7 @@ class Misstep(Value):
 def find(database: Database, sign: str) -> Misstep | None:
     """Return the misstep with this sign, or None."""
     row = database.row("select * from misstep where project = :project and sign = :sign", sign=sign)
-    return None if row is None else _misstep(row)
+    return None if row is None else next(iter(database.readable(_misstep, [row], "misstep")), None)
 
 
 def find_by_requests(database: Database, requests: Sequence[str]) -> list[Misstep]:
@@ -98,7 +109,7 @@ def find_by_requests(database: Database, requests: Sequence[str]) -> list[Misste
         requests=database.list_value(requests),
         limit=_MAX_BY_REQUESTS,
     )
-    return [_misstep(row) for row in rows]
+    return database.readable(_misstep, rows, "misstep")
 
 
 def unsettled(database: Database, task: str) -> list[Misstep]:
@@ -117,7 +128,7 @@ def unsettled(database: Database, task: str) -> list[Misstep]:
         task=task,
         limit=_MAX_UNSETTLED,
     )
-    return [_misstep(row) for row in rows]
+    return database.readable(_misstep, rows, "misstep")
 
 
 def warned_since(database: Database, task: str, sign: str, since: int) -> bool:
@@ -294,8 +305,31 @@ def apply_forgotten(database: Database, body: Body) -> None:
     )
 
 
+def apply_runs(database: Database, body: Body) -> None:
+    """Record which commands succeeded in a conversation; only the first time is kept."""
+    rows = [{"sign": sign, "task": body["task"], "at": body["at"]} for sign in sorted(body["signs"])]
+    otherwise = "on conflict (project, sign, task) do nothing"
+    database.execute_many(insert_statement("command_run", ("sign", "task", "at"), otherwise), rows)
+
+
+def has_run(database: Database, task: str, signs: Sequence[str]) -> bool:
+    """Return whether all these commands have succeeded in a conversation before."""
+    known = database.value(
+        f"""
+        select count(*) as known
+          from command_run
+         where project = :project
+           and task = :task
+           and {database.one_of("sign", "signs")}
+        """,
+        task=task,
+        signs=database.list_value(signs),
+    )
+    return int(known) >= len(signs)
+
+
 def _misstep(row: Row) -> Misstep:
-    return Misstep.from_row(row, wrong=tuple(json.loads(row["wrong"])))
+    return Misstep.from_row(clean_row(row), wrong=tuple(read_json(row["wrong"])))
 
 
 APPLY: dict[str, Callable[[Database, Body], None]] = {
@@ -303,4 +337,5 @@ APPLY: dict[str, Callable[[Database, Body], None]] = {
     "success": apply_success,
     "warning": apply_warning,
     "forgotten": apply_forgotten,
+    "run": apply_runs,
 }

@@ -2,17 +2,20 @@
 
 The SQL is the same as for SQLite; `:name` is translated into psycopg's form once per statement. A broken connection is
 replaced at the next statement outside a transaction; a transaction that was interrupted is lost as a whole.
+
+A connection goes where the address says and nowhere else, and beyond this machine it is encrypted.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import re
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from learnt.errors import InvalidValue, LearntError, TryAgain
+from learnt.errors import InvalidValue, LearntError, TryAgain, WrongRequest
 from learnt.store.database import Database, insert_statement
 from learnt.store.purge import TEXT_COLUMNS
 from learnt.text.redact import without_password, without_password_of
@@ -29,6 +32,12 @@ except ImportError as error:
         hint="install it with `pip install 'learnt[postgres]'`",
     ) from None
 
+# These parameters hide where a connection goes, or which file's password is sent there.
+_HIDING = ("hostaddr", "service", "servicefile", "passfile")
+# These modes connect without encryption if the server says so, whoever it is.
+_OPPORTUNISTIC = ("", "allow", "prefer")
+_SET_BY_US = ("options", "application_name", "connect_timeout")
+_NO_TLS = "for a private network, add `?sslmode=disable` to the address"
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 _MIGRATION_LOCK = 0x6C6561726E74  # "learnt" in hexadecimal
 _OVER_A_LIMIT = "54"  # PostgreSQL's error class "program limit exceeded"
@@ -199,9 +208,8 @@ class PostgresDatabase(Database):
 
     def _connect(self) -> psycopg.Connection[Any]:
         if self._connection is None or self._connection.closed:
-            # An `options` argument replaces the address's own options, so `_options` includes them.
             self._connection = psycopg.connect(
-                self._address,
+                **_read_address(self._address, self.path),
                 autocommit=True,
                 row_factory=dict_row,
                 connect_timeout=max(2, self._wait_ms // 1000),
@@ -242,6 +250,10 @@ class PostgresDatabase(Database):
             )
         if (error.sqlstate or "").startswith(_OVER_A_LIMIT):
             return InvalidValue(f"the text is too large for {self.path}: {detail}", hint="shorten the longest text")
+        if isinstance(error, psycopg.OperationalError) and "does not support SSL" in detail:
+            return LearntError(
+                f"cannot reach {self.path} safely: {detail}", hint=f"set up TLS on the server; {_NO_TLS}"
+            )
         if isinstance(error, psycopg.OperationalError):
             return TryAgain(
                 f"cannot reach {self.path}: {detail}",
@@ -251,3 +263,38 @@ class PostgresDatabase(Database):
         if isinstance(error, psycopg.IntegrityError | psycopg.DataError):
             return InvalidValue(f"the database rejected the value: {detail}")
         return LearntError(f"{self.path}: {detail}", hint="`learnt doctor` checks the store")
+
+
+def _read_address(address: str, shown: str) -> dict[str, Any]:
+    """Return the parameters of an address, with encryption beyond this machine; raise if it hides where it leads."""
+    given = psycopg.conninfo.conninfo_to_dict(address)
+    hiding = next((name for name in _HIDING if given.get(name)), "")
+    if hiding:
+        raise WrongRequest(
+            f"the address {shown} has the parameter `{hiding}`, which hides where it leads",
+            hint="write out the host, the port and the database: `postgresql://anna@db.example.org:5432/learnt`",
+        )
+    hosts = str(given.get("host") or f"{_default('host')},{_default('hostaddr')}").split(",")
+    parameters = {name: value for name, value in given.items() if name not in _SET_BY_US}
+    if given.get("host"):
+        parameters["hostaddr"] = ""  # otherwise the variable PGHOSTADDR would lead elsewhere
+    mode = given.get("sslmode") or _default("sslmode")
+    if mode in _OPPORTUNISTIC and not all(map(_is_local, hosts)):
+        parameters["sslmode"] = "require"
+    return parameters
+
+
+def _default(name: str) -> str:
+    """Return what the driver uses for a parameter that the address lacks: from the user's variables, or its own."""
+    options = {option.keyword.decode(): option.val for option in psycopg.pq.Conninfo.get_defaults()}
+    return (options.get(name) or b"").decode("utf-8", "replace")
+
+
+def _is_local(host: str) -> bool:
+    """Return whether a host is this machine: a socket, or a loopback address."""
+    if not host or host.startswith(("/", "@")) or host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

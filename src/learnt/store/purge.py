@@ -43,7 +43,7 @@ def purge_learning(database: Database, id: str) -> None:
     database.execute("delete from learning where project = :project and id = :id", id=id)
     for table, column in (("event", "subject"), ("escalation", "subject")):
         database.execute(f"delete from {table} where project = :project and {column} = :id", id=id)
-    for table in ("mark", "injection", "discovery"):
+    for table in ("mark", "injection", "discovery", "evidence"):
         database.execute(f"delete from {table} where project = :project and learning = :id", id=id)
 
 

@@ -10,6 +10,7 @@ import json
 from learnt.errors import NotFound
 from learnt.model import PROGRAM, Value, check_choice, check_id
 from learnt.store import learnings
+from learnt.store.database import clean_row, read_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -157,7 +158,7 @@ def escalations(database: Database, *, status: str | None = "open", subject: str
         status=status or "",
         subject=subject or "",
     )
-    return [_escalation(row) for row in rows]
+    return database.readable(_escalation, rows, "escalation")
 
 
 def resolve_escalation(database: Database, escalation: Escalation) -> None:
@@ -185,7 +186,7 @@ def count_opinions(database: Database) -> dict[str, int]:
 
 
 def _escalation(row: Row) -> Escalation:
-    return Escalation.from_row(row, detail=json.loads(row["detail"]))
+    return Escalation.from_row(clean_row(row), detail=read_json(row["detail"]))
 
 
 def _in_order(database: Database, ids: Sequence[str]) -> list[Learning]:

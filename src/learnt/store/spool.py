@@ -73,7 +73,9 @@ class Spool:
 
     def pending_for_others(self) -> int:
         """Return how many records in this folder belong to other databases."""
-        names = [name for name in os.listdir(self._folder) if name.startswith("spool") and name.endswith(".jsonl")]
+        names = [
+            name for name in files.list_names(self._folder) if name.startswith("spool") and name.endswith(".jsonl")
+        ]
         paths = [os.path.join(self._folder, name) for name in names if not name.endswith(".refused.jsonl")]
         return sum(len(list(_records(path))) for path in paths if path not in self._files())
 
@@ -107,25 +109,37 @@ class Spool:
         applied = self._replay_taken(apply)
         if _size(self._path):
             with Locked(self._append_lock):
-                os.replace(self._path, self._taken)
+                files.rename(self._path, self._taken)
             applied += self._replay_taken(apply)
         return applied
 
     def forget(self, id: str) -> None:
         """Remove everything about an id from all records."""
-        if not any(id.encode() in line for path in self._files() for line in _lines(path)):
-            return
-        with Locked(self._replay_lock), Locked(self._append_lock):
-            for path in self._files():
-                _rewrite(path, [_without(line, id) for line in _lines(path)])
+        self._rewrite(lambda line: _without(line, id))
 
     def drop(self, word: str) -> None:
         """Remove every record that contains a word."""
-        sought = word.encode()
-        if any(sought in line for path in self._files() for line in _lines(path)):
+        self._rewrite(lambda line: b"" if word.encode() in line else line)
+
+    def _rewrite(self, change: Callable[[bytes], bytes]) -> None:
+        """Change all lines, and remove what a killed process left when it did so."""
+        try:
             with Locked(self._replay_lock), Locked(self._append_lock):
                 for path in self._files():
-                    _rewrite(path, [line for line in _lines(path) if sought not in line])
+                    files.remove_unfinished(path, locked=True, is_former="unfinished".__eq__)
+                    lines = _lines(path)
+                    changed = [change(line) for line in lines]
+                    if changed != lines:
+                        files.replace_file(path, b"".join(changed))
+        except OSError as error:
+            raise cannot_write(f"the spool in {self._folder}", error, hint="check its files and their owner") from None
+
+    def rename_to(self, other: Spool) -> None:
+        """Let another spool have this spool's records; it must not have any of its own."""
+        with Locked(self._replay_lock), Locked(self._append_lock):
+            for path, new_path in zip(self._files(), other._files(), strict=True):
+                if files.exists(path) and not files.exists(new_path):
+                    files.rename(path, new_path)
 
     def _files(self) -> tuple[str, ...]:
         return (self._taken, self._path, self.refused_path)
@@ -142,8 +156,7 @@ class Spool:
             except UNUSABLE as error:
                 self._set_aside(record, str(error))
             applied += 1
-        if os.path.exists(self._taken):
-            os.unlink(self._taken)
+        files.remove_file(self._taken)
         return applied
 
     def _set_aside(self, record: SpoolRecord, reason: str) -> None:
@@ -161,11 +174,6 @@ def checksum(content: bytes) -> int:
     from zlib import crc32  # most hooks neither read nor write the spool
 
     return crc32(content)
-
-
-def _rewrite(path: str, lines: list[bytes]) -> None:
-    if os.path.exists(path):
-        files.replace_file(path, b"".join(lines), unfinished=f"{path}.unfinished")
 
 
 def _records(path: str) -> Iterator[SpoolRecord]:
@@ -212,7 +220,7 @@ def _prune(value: Any, id: str) -> Any:
 def _lines(path: str) -> list[bytes]:
     """Return a file's complete lines, without an incomplete last line."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=files.open_private) as file:
             return [line for line in file if line.endswith(b"\n")]
     except FileNotFoundError:
         return []
@@ -220,7 +228,5 @@ def _lines(path: str) -> list[bytes]:
 
 def _size(path: str) -> int:
     """Return the size of a file; 0 if it does not exist."""
-    try:
-        return os.stat(path).st_size
-    except FileNotFoundError:
-        return 0
+    status = files.check_file(path)
+    return 0 if status is None else status.st_size

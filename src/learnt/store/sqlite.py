@@ -3,6 +3,9 @@
 With the write-ahead log and `synchronous=full`, committed changes survive a power failure. Writers wait for each other
 with a jittered retry, because with SQLite's own back-off some writers starve.
 
+A damaged file is not written to: whoever finds the damage leaves a note beside the file, which keeps every later
+process from opening it, until the file is replaced or a backup is restored.
+
 A file may come from elsewhere. So its schema is not trusted, and a deadline (an alarm of the process) also interrupts a
 statement that never ends.
 """
@@ -15,9 +18,9 @@ import time
 
 import apsw
 
-from learnt.errors import CorruptDatabase, InvalidValue, LearntError, TryAgain, cannot_write
+from learnt.errors import CorruptDatabase, InvalidValue, LearntError, NotTrusted, TryAgain, cannot_write
 from learnt.store.database import Database
-from learnt.system.files import touch_private
+from learnt.system import files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,9 +31,13 @@ if TYPE_CHECKING:
 
 PROJECT = "local"  # an SQLite file contains one project, and a fixed key survives renaming the folder
 _PAGE = 4096
+_RESTORE = "`learnt backup --restore FILE` renames it and restores a backup (see .learnt/backups/)"
 _RETRY_S = (0.0005, 0.005)
 # After so many steps of a statement, a few milliseconds, Python gets to run.
 _STEPS_BETWEEN_ALARMS = 100_000
+ENDINGS = ("", "-wal", "-shm", "-journal")
+"""The endings of the files that make up a database."""
+_PLANTED = "learnt did not make it: look at it, then remove it or put a file of your own in its place"
 
 
 class SqliteDatabase(Database):
@@ -40,19 +47,58 @@ class SqliteDatabase(Database):
     begin_statement = "begin immediate"
     then_join = "cross join"
 
-    def __init__(self, path: str, *, wait_ms: int, read_only: bool = False, create: bool = False) -> None:
+    def __init__(
+        self,
+        path: str,
+        *,
+        wait_ms: int,
+        read_only: bool = False,
+        create: bool = False,
+        own: bool = True,
+        stamp: int = 0,
+        damage_note: str = "",
+    ) -> None:
+        """Open a file. `own=False` is for a file that the user chose, which may belong to anybody.
+
+        If there is a `stamp`, the file must have it in its header, unless the file is empty.
+        `damage_note` is the path of the file that says that the database is damaged; empty if there is none.
+        """
         super().__init__(path, PROJECT)
+        self._damage_note = ""
+        if damage_note and _is_unchanged_since(damage_note, path):
+            raise CorruptDatabase(f"{path} is damaged, as {os.path.basename(damage_note)} says", hint=_RESTORE)
         self._wait_s = wait_ms / 1000
         self._may_write = not read_only
         if create:
             _create_private(path)
+        if own:
+            _refuse_planted(path)
         try:
             self._connection = _connect(path, wait_ms)
             self.read_only = read_only or self._connection.readonly("main")
             self._connection.set_busy_handler(self._wait)
             self._prepare()
+            if stamp:
+                self._check_stamp(stamp)
         except apsw.Error as error:
             raise self._as_our_error(error) from None
+        self._damage_note = damage_note  # damage that keeps the file from being opened needs no note
+
+    def stamp(self, number: int) -> None:
+        """Write a stamp into the file's header."""
+        self.run(f"pragma application_id = {number}", {})
+
+    def _check_stamp(self, number: int) -> None:
+        if self.value("pragma application_id") == number:
+            return
+        if not self.read_only and not self.value("select count(*) from sqlite_master"):
+            self.stamp(number)
+            return
+        self.close()
+        raise NotTrusted(
+            f"{self.path} is not the file that learnt wrote: somebody replaced it",
+            hint="`learnt trust` shows what it contains and asks",
+        )
 
     def _prepare(self) -> None:
         if self.read_only:
@@ -61,6 +107,7 @@ class SqliteDatabase(Database):
         else:
             self._enable_log()
         self.run("pragma synchronous = full", {})
+        self.run("pragma cell_size_check = on", {})  # finds more damage before anything is written
         self.run("pragma foreign_keys = on", {})
         self.run("pragma secure_delete = on", {})
 
@@ -172,7 +219,7 @@ class SqliteDatabase(Database):
     def copy_to(self, path: str) -> bool:
         _create_private(path)
         try:
-            target = connect_guarded(path, apsw.SQLITE_OPEN_READWRITE)
+            target = connect_guarded(path, apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_NOFOLLOW)
             with target.backup("main", self._connection, "main") as backup:
                 # All pages at once: a change by another process between two steps would restart the backup.
                 backup.step(-1)
@@ -186,6 +233,18 @@ class SqliteDatabase(Database):
 
     def close(self) -> None:
         self._connection.close()
+
+    def _note_damage(self) -> None:
+        """Leave a note for other processes, and keep even the log from being written into the file."""
+        connection = getattr(self, "_connection", None)
+        if connection is not None:
+            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        if self._damage_note:
+            try:
+                files.touch_private(self._damage_note)
+                os.utime(self._damage_note, follow_symlinks=False)
+            except OSError:
+                return  # in a read-only folder, nobody can write the database either
 
     def _as_our_error(self, error: apsw.Error, path: str = "") -> LearntError:
         """Return the error to raise for an SQLite error."""
@@ -207,10 +266,8 @@ class SqliteDatabase(Database):
                 hint=f"check the permissions: `ls -la {os.path.dirname(self.path)}`",
             )
         if isinstance(error, apsw.NotADBError | apsw.CorruptError):
-            return CorruptDatabase(
-                f"{self.path} is damaged: {error}",
-                hint="`learnt backup --restore FILE` renames it and restores a backup (see .learnt/backups/)",
-            )
+            self._note_damage()
+            return CorruptDatabase(f"{self.path} is damaged: {error}", hint=_RESTORE)
         if isinstance(error, apsw.ConstraintError):
             return InvalidValue(f"the database rejected the value: {error}")
         return LearntError(f"{self.path}: {error}", hint="`learnt doctor` checks the store")
@@ -219,14 +276,15 @@ class SqliteDatabase(Database):
 def _connect(path: str, wait_ms: int) -> apsw.Connection:
     """Open a file for writing if permissions allow it, otherwise for reading."""
     for flags in (apsw.SQLITE_OPEN_READWRITE, apsw.SQLITE_OPEN_READONLY):
-        connection = _try_connect(path, flags, wait_ms)
+        connection = _try_connect(path, flags | apsw.SQLITE_OPEN_NOFOLLOW, wait_ms)
         if connection is not None:
             return connection
     if _size(path + "-wal") == 0:
         # In a read-only folder, SQLite cannot create the log's index. Without a log it needs no index, if the database
         # is opened as immutable.
         address = "file:" + path.replace("%", "%25").replace("?", "%3f").replace("#", "%23") + "?immutable=1"
-        return connect_guarded(address, apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI | apsw.SQLITE_OPEN_NOFOLLOW
+        return connect_guarded(address, flags)
     raise apsw.CantOpenError("the folder is read-only, and the log contains changes that are not in the file yet")
 
 
@@ -256,10 +314,27 @@ def _try_connect(path: str, flags: int, wait_ms: int) -> apsw.Connection | None:
     return connection
 
 
+def _refuse_planted(path: str) -> None:
+    """Raise if the file, or one that SQLite would open with it, is a link, not a regular file, or another user's."""
+    for ending in ENDINGS:
+        try:
+            files.check_file(path + ending)
+        except OSError as error:
+            raise LearntError(f"cannot open {path}{ending}: {error.strerror}", hint=_PLANTED) from None
+
+
+def _is_unchanged_since(note: str, path: str) -> bool:
+    """Return whether there is a note that is newer than the last change to a file."""
+    try:
+        return os.lstat(note).st_mtime_ns >= os.stat(path).st_ctime_ns
+    except OSError:
+        return False
+
+
 def _create_private(path: str) -> None:
     """Create an empty file that only its owner can read; SQLite creates the log with the same mode."""
     try:
-        touch_private(path)
+        files.touch_private(path)
     except OSError as error:
         raise cannot_write(path, error, hint="choose a folder that you can write to") from None
 

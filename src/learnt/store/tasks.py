@@ -11,6 +11,7 @@ from itertools import takewhile
 
 from learnt.errors import NotFound
 from learnt.model import DIFFICULTIES, Attempt, Claim, Failure, Task, Value
+from learnt.store.database import clean_row, read_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def prerequisites_of(database: Database, task: str) -> list[Task]:
         """,
         task=task,
     )
-    return [_task(row) for row in rows]
+    return database.readable(_task, rows, "task")
 
 
 def open_needs(database: Database, task: str) -> list[Task]:
@@ -158,7 +159,7 @@ def select(
         statuses=database.list_value(statuses),
         limit=limit,
     )
-    return [_task(row) for row in rows][::-1]
+    return database.readable(_task, rows, "task")[::-1]
 
 
 def counts(database: Database) -> dict[str, int]:
@@ -187,13 +188,13 @@ def get(database: Database, id: str, *, for_update: bool = False) -> Task:
 def attempts(database: Database, task: str) -> list[Attempt]:
     """Return the attempts at a task, latest first."""
     sql = "select * from attempt where project = :project and task = :task order by number desc"
-    return [_attempt(row) for row in database.rows(sql, task=task)]
+    return database.readable(_attempt, database.rows(sql, task=task), "attempt")
 
 
 def failures(database: Database, task: str) -> dict[str, Failure]:
     """Return the failure reports on a task, by attempt."""
     rows = database.rows("select * from failure where project = :project and task = :task", task=task)
-    return {row["attempt"]: _failure(row) for row in rows}
+    return {failure.attempt: failure for failure in database.readable(_failure, rows, "report")}
 
 
 def unfinished(database: Database, *, branch: str, since: int, limit: int) -> list[tuple[Task, Failure]]:
@@ -238,7 +239,7 @@ def unfinished(database: Database, *, branch: str, since: int, limit: int) -> li
         since=since,
         limit=limit,
     )
-    return [(get(database, row["task"]), _failure(row)) for row in rows]
+    return database.readable(lambda row: (get(database, row["task"]), _failure(row)), rows, "report")
 
 
 def archive_failures(database: Database, *, done_before: int, at: int) -> int:
@@ -352,7 +353,7 @@ def conversations(
         transcript=transcript or "",
         limit=limit,
     )
-    return [_attempt(row) for row in rows]
+    return database.readable(_attempt, rows, "attempt")
 
 
 def transcripts(database: Database) -> set[str]:
@@ -465,13 +466,13 @@ def release_claim(database: Database, *, task: str, attempt: str, lapsed_at: int
     if row is None or (lapsed_at is not None and row["held_until"] >= lapsed_at):
         return None
     database.execute("delete from claim where project = :project and task = :task", task=task)
-    return Claim.from_row(row)
+    return Claim.from_row(clean_row(row))
 
 
 def claims(database: Database) -> list[Claim]:
     """Return all claims, oldest first."""
     rows = database.rows("select * from claim where project = :project order by started_at, attempt")
-    return [Claim.from_row(row) for row in rows]
+    return database.readable(lambda row: Claim.from_row(clean_row(row)), rows, "claim")
 
 
 def _add_failure(database: Database, failure: Failure) -> None:
@@ -488,13 +489,13 @@ def _row(task: Task) -> dict[str, Any]:
 
 
 def _task(row: Row) -> Task:
-    return Task.from_row(row, **{name: bool(row[name]) for name in _FLAGS})
+    return Task.from_row(clean_row(row), **{name: bool(row[name]) for name in _FLAGS})
 
 
 def _attempt(row: Row) -> Attempt:
     rank = row["difficulty"]
-    return Attempt.from_row(row, difficulty="" if rank is None else DIFFICULTIES[rank])
+    return Attempt.from_row(clean_row(row), difficulty="" if rank is None else DIFFICULTIES[rank])
 
 
 def _failure(row: Row) -> Failure:
-    return Failure.from_row(row, files=tuple(json.loads(row["files"])))
+    return Failure.from_row(clean_row(row), files=tuple(read_json(row["files"])))

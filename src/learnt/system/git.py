@@ -1,4 +1,8 @@
-"""Run git without prompts, and without our process's `GIT_…` variables, which may point to another repository."""
+"""Run git without prompts, and without our process's `GIT_…` variables, which may point to another repository.
+
+A repository's own configuration cannot start a program: it may have come in an archive, from somebody else. Programs
+that the user's or the system's configuration names, such as Git LFS, still run.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,53 @@ from collections.abc import Iterator, Mapping
 from learnt.errors import LearntError
 from learnt.model import Value
 from learnt.system.run import EXITED, run
+from learnt.text.clean import fold
 
 _LIMIT_S = 300
 _MAX_OUTPUT_BYTES = 100_000_000
 _MAX_COMMITS = 5_000
+# These hold for every repository. Hooks, pagers, editors and signatures are not needed; nothing is fetched.
+_SETTINGS = (
+    "core.fsmonitor=false",
+    f"core.hooksPath={os.devnull}",
+    "core.alternateRefsCommand=",
+    "diff.external=",
+    "diff.ignoreSubmodules=dirty",
+    "log.showSignature=false",
+    "merge.verifySignatures=false",
+    "commit.gpgSign=false",
+    "tag.gpgSign=false",
+    "gc.auto=0",
+    "gc.recentObjectsHook=",
+    "maintenance.auto=false",
+    "submodule.recurse=false",
+    "safe.bareRepository=explicit",
+)
+_VARIABLES = {
+    "LC_ALL": "C",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_PAGER": "cat",
+    "GIT_EDITOR": ":",
+    "GIT_SEQUENCE_EDITOR": ":",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_NO_LAZY_FETCH": "1",
+}
+# Keys in sections with a free name, such as `filter.NAME.clean`, that start a program, and the values that start none.
+# Without its merge driver a file conflicts, so that nobody's change is lost.
+_KEYS_OF_PROGRAMS = {
+    "clean": "",
+    "smudge": "",
+    "process": "",
+    "required": "false",
+    "textconv": "",
+    "command": "",
+    "cmd": "",
+    "program": "",
+    "helper": "",
+    "driver": "false",
+}
+_OWN_SCOPES = ("local", "worktree")
 _FIELD, _RECORD = "\x01", "\x02"  # not \x1f and \x1e, which `strip` would remove as white space
 
 
@@ -31,6 +78,30 @@ def git(folder: str, *words: str, environ: Mapping[str, str], check: bool = True
         if not check:
             return None
         raise LearntError(f"the folder {folder} no longer exists", hint="find out what removed it")
+    own = _run(folder, ["config", "--list", "--name-only", "--show-scope", "-z"], environ)
+    settings = [part for setting in _SETTINGS for part in ("-c", setting)]
+    done = _run(folder, [*settings, *words], environ, _without_programs(own.output if own.is_fine else ""))
+    if not done.is_fine:
+        if not check:
+            return None
+        raise LearntError(
+            fold(f"`git {' '.join(words)}` failed: {done.errors}"),
+            hint=f"run it in {folder} to see why, then try again",
+        )
+    return done.output
+
+
+class _Done(Value):
+    """A run of git that has ended."""
+
+    is_fine: bool
+    output: str
+    errors: str
+
+
+def _run(
+    folder: str, words: list[str], environ: Mapping[str, str], overrides: Mapping[str, str] | None = None
+) -> _Done:
     clean = {name: text for name, text in environ.items() if not name.startswith("GIT_")}
     printed = {"stdout": bytearray(), "stderr": bytearray()}
 
@@ -42,7 +113,7 @@ def git(folder: str, *words: str, environ: Mapping[str, str], check: bool = True
         exit = run(
             ["git", *words],
             folder=folder,
-            environ={**clean, "LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"},
+            environ={**clean, **_VARIABLES, **(overrides or {})},
             stdin=nothing,
             keep=keep,
             time_limit_s=_LIMIT_S,
@@ -51,18 +122,28 @@ def git(folder: str, *words: str, environ: Mapping[str, str], check: bool = True
         reason = exit.error or f"it reached its {exit.ending}"
         raise LearntError(f"git could not be run: {reason}", hint="check that git works here: `git status`")
     output, errors = (printed[name].decode("utf-8", "replace").strip() for name in ("stdout", "stderr"))
-    if exit.exit_code:
-        if not check:
-            return None
-        raise LearntError(
-            f"`git {' '.join(words)}` failed: {errors}", hint=f"run it in {folder} to see why, then try again"
-        )
-    return output
+    return _Done(is_fine=not exit.exit_code, output=output, errors=errors)
+
+
+def _without_programs(listed: str) -> dict[str, str]:
+    """Return variables that replace the programs of a repository's own configuration, which is listed with scopes.
+
+    They are variables, because a name with an equals sign could not be written as an option.
+    """
+    parts = listed.split("\0")
+    own = {key for scope, key in zip(parts[::2], parts[1::2], strict=False) if scope in _OWN_SCOPES}
+    last_parts = {key: key.rpartition(".")[2] for key in sorted(own) if key.count(".") > 1}
+    values = {key: _KEYS_OF_PROGRAMS[last] for key, last in last_parts.items() if last in _KEYS_OF_PROGRAMS}
+    variables = {"GIT_CONFIG_COUNT": str(len(values))}
+    for number, (key, value) in enumerate(values.items()):
+        variables |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return variables
 
 
 def commits(folder: str, *, since_ms: int, environ: Mapping[str, str]) -> Iterator[Commit]:
     """Yield the current branch's commits since the given time, newest first; outside a repository, yield nothing."""
     words = ["log", f"--since=@{since_ms // 1000}", f"--max-count={_MAX_COMMITS}", "--no-merges", "--name-only"]
+    words += ["--no-ext-diff", "--no-textconv", "--no-show-signature", "--ignore-submodules"]
     form = _FIELD.join((f"--format={_RECORD}%H", "%at", "%s", "%b", ""))
     output = git(folder, *words, form, environ=environ, check=False)
     for record in (output or "").split(_RECORD)[1:]:

@@ -1,6 +1,8 @@
 """Fence text that an agent is given as data, and remove text that clients or we have added to a conversation.
 
-Text inside a fence cannot end the fence. Clients wrap their additions to a conversation in tags, and send prompts that
+Text inside a fence cannot end the fence, and none of its lines can pass for one of ours: it is cleaned, tokens that
+clients or models use for roles are broken, and every line of it but the first, which follows a label of ours, is
+indented. Clients wrap their additions to a conversation in tags, and send prompts that
 were not written by a person. Stripping leaves only what a person wrote in a prompt, and only a tool's own output in an
 answer. It takes linear time.
 """
@@ -8,6 +10,8 @@ answer. It takes linear time.
 from __future__ import annotations
 
 import re
+
+from learnt.text.clean import clean, fold
 
 NAME = "learnt-brief"
 # These tags surround text that is not the agent's own.
@@ -41,6 +45,13 @@ _SYNTHETIC = (
 )
 # The expressions are compiled when first needed, because most texts contain no tag.
 _TAG = rf"(?i)<(?=\s*/?\s*(?:{'|'.join(QUOTING)})\b)|<(?=!--)"
+# What marks roles in the prompts of models: `<|im_start|>`, `<｜User｜>`, `<<SYS>>`, `[INST]`, `[TOOL_CALLS]`.
+_ROLE_MARK = r"<(?=[|｜])|<(?=</?[A-Za-z]+>>)|\[(?=/?(?:INST|[A-Z]+_[A-Z_]+)\])"
+# A tag in prose; code stays as it is, and so does a type such as `List<Item>`.
+_CODE_OR_TAG = r"`[^`\n]*`|(?<!\w)<(?=/?[A-Za-z_])"
+# How we write what speaks for a learning, and its id.
+_OUR_FIGURES = r"(?i)\[(?=\s*confidence\s*:)|\((?=\s*learn_)"
+_INDENT = "    "
 _OPENING = rf"<({'|'.join(sorted(_IN_PROMPTS, key=len, reverse=True))})(?=[\s>])"
 # This matches a slash command: its name, and the text after it.
 _COMMAND = r"(?s)<command-name>\s*([^<\s]*)\s*</command-name>\s*(?:<command-args>(.*?)</command-args>)?"
@@ -73,9 +84,28 @@ def harmless(text: str) -> str:
     )
 
 
+def quoted(text: str) -> str:
+    """Escape untrusted text that follows a label of ours inside a fence; its other lines are indented."""
+    text = harmless(text)
+    if "<" in text:
+        text = re.sub(_CODE_OR_TAG, lambda found: "‹" if found[0] == "<" else found[0], text)
+    if "[" in text or "(" in text:
+        text = re.sub(_OUR_FIGURES, "‹", text)
+    first, *others = text.split("\n")
+    return "\n".join((first, *(_INDENT + line if line.strip() else "" for line in others)))
+
+
+def quoted_line(text: str) -> str:
+    """Escape untrusted text for use inside a fence, on one line."""
+    return quoted(fold(text))
+
+
 def without_tags(text: str) -> str:
-    """Escape only the tags in untrusted text for use inside a fence; its headings stay."""
-    return re.sub(_TAG, "‹", text) if "<" in text else text
+    """Clean untrusted text and escape only its tags for use inside a fence; its headings stay."""
+    text = clean(text)
+    if "<" in text:
+        text = re.sub(_TAG, "‹", text)
+    return re.sub(_ROLE_MARK, "‹", text) if "<" in text or "[" in text else text
 
 
 def strip_prompt(prompt: str) -> str:

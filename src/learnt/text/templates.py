@@ -1,36 +1,18 @@
-"""Fill in templates: prompts that a project can replace, and command lines from the settings.
+"""Fill in command lines from the settings.
 
-A prompt is read from the project's file, or else from the file that comes with learnt. In a command line,
 `{prompt_file}` is replaced with the path of the prompt's file, and `{model}` with the model's name.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import shlex
 from collections.abc import Sequence
 
-from learnt.errors import LearntError, WrongRequest
-from learnt.text.clean import fold
+from learnt.errors import WrongRequest
 
 _PROMPT_FILE = "{prompt_file}"
 _MODEL = "{model}"
-
-
-def read_template(name: str, folders: Sequence[str]) -> str:
-    """Return the template from the first folder that contains it; empty if no folder does."""
-    if fold(name) != name or not re.fullmatch(r"[\w-]+", name):
-        return ""
-    for folder in folders:
-        path = os.path.join(folder, f"{name}.md")
-        if folder and os.path.isfile(path):
-            try:
-                with open(path, encoding="utf-8") as file:
-                    return file.read()
-            except (OSError, UnicodeDecodeError) as error:
-                raise LearntError(f"cannot read the template {path}: {error}", hint="fix or remove the file") from None
-    return ""
 
 
 def split_command_line(command: str, *, setting: str) -> tuple[str, ...]:

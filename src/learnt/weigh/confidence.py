@@ -1,22 +1,22 @@
 """A learning's confidence, impact and stage.
 
-Confidence is between 0.1 and 1.0. Marks change it, and an unused learning loses a little every month. A month starts at
-the creation, the last use or the last decay, whichever is latest, so decaying twice changes nothing.
+Confidence is between 0.1 and 1.0. Marks change it, and an unused learning loses a little every month, unless a person
+vouches for it. A month starts at the creation, the last use or the last decay, whichever is latest, so decaying twice
+changes nothing.
 """
 
 from __future__ import annotations
 
 from learnt.model import LEAST_CONFIDENCE, Learning
 from learnt.text.times import MONTH_MS
+from learnt.weigh.provenance import PERSON_CONFIDENCE, is_persons
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# People's learnings are trusted immediately; learnings from agents, models and imports must prove themselves.
-_START_OF_PERSON = 0.7
+# Neither the category nor the kind of discovery lifts it: both are chosen by the author.
 _START = 0.5
-_START_OF_DISCOVERY = {"blocker": 0.7, "constraint": 0.6}
 _LIKE = 0.05
 _HELPFUL = 0.05
 _NOT_HELPFUL = -0.1
@@ -28,12 +28,7 @@ _RETIRED = ("archived", "superseded")
 
 def start(origin: str) -> float:
     """Return the confidence of a new learning with this origin."""
-    return _START_OF_PERSON if origin == "person" else _START
-
-
-def start_of_discovery(type: str) -> float:
-    """Return the confidence of a new learning that comes from a discovery of this type."""
-    return _START_OF_DISCOVERY.get(type, _START)
+    return PERSON_CONFIDENCE if origin == "person" else _START
 
 
 def after_mark(confidence: float, *, helpful: bool) -> float:
@@ -50,7 +45,7 @@ def decay(learning: Learning, now_ms: int) -> dict[str, Any]:
     """Return the changes that a learning's age causes; empty if a whole period has not passed yet."""
     since = max(learning.created_at, learning.last_injected_at or 0, learning.last_decayed_at or 0)
     periods = max(0, now_ms - since) // DECAY_PERIOD_MS
-    if not periods or learning.confidence <= LEAST_CONFIDENCE:
+    if not periods or learning.confidence <= LEAST_CONFIDENCE or is_persons(learning):
         return {}
     return {
         "confidence": _within_bounds(learning.confidence - _LOSS * periods),

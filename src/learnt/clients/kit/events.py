@@ -146,6 +146,11 @@ def answer(event: HookEvent, text: str, *, denies: bool = False) -> str:
     return _as_json({"hookSpecificOutput": {"hookEventName": event.name, **body}})
 
 
+def tell_person(text: str) -> str:
+    """Return the output that shows a line to the person, and nothing to the model."""
+    return _as_json({"systemMessage": text})
+
+
 def _as_json(answer: dict[str, Any]) -> str:
     # Not escaped, because text in a non-Latin script would be up to six times as long.
     return json.dumps(answer, ensure_ascii=False) + "\n"

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from learnt.clients import registry
 from learnt.model import Value
+from learnt.system.files import open_to_read
 from learnt.text.clean import fold
 from learnt.text.templates import split_command_line
 
@@ -173,7 +174,7 @@ def _objects(text: str) -> list[dict[str, Any]]:
 def lines(path: str) -> Iterator[bytes]:
     """Yield the lines of a file without overlong lines, and nothing if the file cannot be read."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=open_to_read) as file:
             while line := file.readline(LINE_LIMIT):
                 if line.endswith(b"\n") or len(line) < LINE_LIMIT:
                     yield line
@@ -187,7 +188,7 @@ def lines(path: str) -> Iterator[bytes]:
 def plain_text(path: str, limit: int = TEXT_LIMIT) -> str:
     """Return the end of a file as text, with the size of the omitted part."""
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=open_to_read) as file:
             size = os.fstat(file.fileno()).st_size
             file.seek(max(0, size - limit))
             text = file.read(limit).decode("utf-8", "replace")

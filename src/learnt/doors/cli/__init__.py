@@ -25,6 +25,8 @@ _TABLE = {
     "Start": (
         ("init", "setup", "Make this folder a project that keeps learnings"),
         ("demo", "demo", "Show learnt at work in a temporary project"),
+        ("trust", "trust", "Let a project that came from others take effect"),
+        ("untrust", "trust", "Take trust in a project back"),
         ("install", "clients", "Set up an agent client to use learnt"),
         ("uninstall", "clients", "Remove learnt from a client's settings"),
         ("activity", "activity", "Show what learnt did inside clients"),

@@ -12,11 +12,14 @@ import os
 from learnt.doors.output import format_count, note, say, show_json, use_color
 from learnt.errors import WrongRequest
 from learnt.memory import Memory
-from learnt.model import CONTENT, KINDS, ORIGINS, PARAGRAPHS, Triggers
+from learnt.model import CONTENT, KINDS, ORIGINS, PARAGRAPHS, Triggers, is_id, text_id
+from learnt.store.evidence import UNKNOWN_CONVERSATION
+from learnt.trust import is_agent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping
     from typing import Any, NoReturn
 
     from learnt.doors.cli import Command
@@ -286,10 +289,29 @@ def report_redactions(memory: Memory) -> None:
         note(f"{format_count(count, 'secret')} {'was' if count == 1 else 'were'} redacted")
 
 
+def refuse_agent(what: str) -> None:
+    """Raise in an agent's shell, for a command that is only for people."""
+    if is_agent(os.environ):
+        raise WrongRequest(
+            f"`learnt {what}` is for people, and this is an agent's shell",
+            hint="ask the user to run it in a terminal of their own",
+        )
+
+
+def _find_conversation(environ: Mapping[str, str]) -> str:
+    """Return the conversation of the agent whose shell this is, as hooks know it."""
+    task, thread = environ.get("LEARNT_TASK", ""), environ.get("CODEX_THREAD_ID", "")
+    if is_id("task", task):
+        return task
+    return text_id("task", f"codex {thread} ") if thread else UNKNOWN_CONVERSATION
+
+
 def open_memory(arguments: Arguments, *, tidies: bool = True) -> Memory:
     """Open the store that the arguments select, without creating it. With `tidies`, tidy it afterwards if due."""
     memory = Memory.open_user(create=False) if getattr(arguments, "user", False) else Memory.open(".", create=False)
     use_color(memory.settings.color)
+    if is_agent(os.environ):
+        memory.speak_as_agent("agent", conversation=_find_conversation(os.environ))
     for remark in memory.remarks:
         note(remark)
     memory.tidies_when_done = tidies

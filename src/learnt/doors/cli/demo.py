@@ -120,6 +120,7 @@ class _Stage:
         settings = ("LEARNT_", "XDG_")
         self._environ = {name: text for name, text in os.environ.items() if not name.startswith(settings)}
         self._environ["HOME"] = folder
+        self._environ["LEARNT_TRUSTED"] = folder  # the demo writes its settings itself
         # No background process must be running when the folder is deleted.
         self._environ["LEARNT_LEARNINGS_REGENERATE_EVERY"] = "0"
         self._quiet = quiet

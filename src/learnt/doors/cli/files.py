@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from learnt.doors.cli.arguments import Arguments, Parser, open_memory, print_result, report_redactions
-from learnt.doors.output import format_count, format_time, is_terminal, note, paint, say, show_json
+from learnt.doors.output import format_count, format_time, is_terminal, note, paint, printable, say, show_json
 from learnt.errors import LearntError, WrongRequest
 from learnt.memory import Memory
 from learnt.system.files import Deadline
@@ -153,9 +153,9 @@ def show_file(arguments: Arguments) -> None:
     elif arguments.pager and is_terminal():
         import pydoc
 
-        pydoc.pager(text)
+        pydoc.pager(printable(text))
     else:
-        sys.stdout.write(text)
+        sys.stdout.write(printable(text))
 
 
 def show_regenerations(arguments: Arguments) -> None:

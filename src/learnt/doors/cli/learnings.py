@@ -204,7 +204,7 @@ def edit_run(arguments: Arguments) -> None:
     fields = read_fields(arguments) | ({} if arguments.title is None else {"title": arguments.title})
     if arguments.no_triggers:
         fields["triggers"] = {}
-    tags = {"add_tags": arguments.add_tag or (), "drop_tags": arguments.drop_tag or ()}
+    tags: dict[str, Any] = {"add_tags": arguments.add_tag or (), "drop_tags": arguments.drop_tag or ()}
     changes_something = bool(fields or any(tags.values()))
     in_editor = arguments.edit or (not changes_something and is_terminal(sys.stdin))
     with open_memory(arguments) as memory:
@@ -246,7 +246,8 @@ def history_run(arguments: Arguments) -> None:
     for event in history:
         reason = f" ({event.reason})" if event.reason else ""
         undoes = f" {event.undoes}" if event.undoes else ""
-        say(f"{paint(event.id, 'yellow')}  {format_time(event.at)}  {event.who}  {event.what}{undoes}{reason}")
+        who = f"{event.who} (role {event.role})" if event.role else event.who
+        say(f"{paint(event.id, 'yellow')}  {format_time(event.at)}  {who}  {event.what}{undoes}{reason}")
         for line in _diff(event):
             say(f"    {line}")
 

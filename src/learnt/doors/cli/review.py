@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from learnt.doors.cli.arguments import Arguments, Parser, add_user, open_memory, report_redactions
+from learnt.doors.cli.arguments import Arguments, Parser, add_user, open_memory, refuse_agent, report_redactions
 from learnt.doors.cli.terminal import Keys, edit_learning, find_changes, is_at_keyboard, select_editable
 from learnt.doors.output import format_time, is_terminal, note, paint, say, show_json
 from learnt.errors import LearntError, WrongRequest
@@ -61,6 +61,7 @@ def review_arguments(parser: Parser) -> None:
 
 
 def review_run(arguments: Arguments) -> int:
+    refuse_agent("review")
     asks_person = is_at_keyboard() and not arguments.json and not arguments.list
     lines = [] if arguments.list or is_terminal(sys.stdin) else sys.stdin.read().splitlines()
     answers = [_parse_answer(line, number) for number, line in enumerate(lines, 1) if line.strip()]

@@ -11,10 +11,11 @@ from learnt.doors.cli.arguments import Arguments, Parser, add_user, open_memory,
 from learnt.doors.cli.transfer import read_bytes, read_records
 from learnt.doors.output import paint, say, show_json, use_color
 from learnt.errors import LearntError, WrongRequest
+from learnt.flow.project_trust import ProjectTrust
 from learnt.flow.transfer import Transfer
 from learnt.memory import Memory
 from learnt.model import Value
-from learnt.settings import as_toml, render_template
+from learnt.settings import BY, as_toml, render_template
 from learnt.text.redact import without_password
 
 
@@ -44,6 +45,8 @@ def init_run(arguments: Arguments) -> None:
         remarks = [*_describe_existing(memory), *_describe_agents(memory)] if here else []
         started = {name: memory.transfer.start_with(records, template=name) for name, records in chosen.items()}
     written = _write_settings(here, arguments.database) if here else None
+    if here and written:
+        ProjectTrust(here).accept_settings()
     if arguments.json:
         templates_used = {"templates": {name: added.as_dict() for name, added in started.items()}} if started else {}
         show_json({"id": place, "database": place, "settings": written, **templates_used})
@@ -101,7 +104,7 @@ def config_run(arguments: Arguments) -> None:
     if not origins:
         raise WrongRequest(f"there is no setting `{arguments.key}`", hint="`learnt config` lists the settings")
     if arguments.json:
-        show_json([_record(origin) for origin in origins])
+        show_json([_record(origin, configuration.ignored) for origin in origins])
         return
     meaning = ""
     for origin in origins:
@@ -110,11 +113,13 @@ def config_run(arguments: Arguments) -> None:
         if origin.setting.meaning != meaning:  # the entries of a table share one meaning, which is printed once
             say(f"    {origin.setting.meaning}")
         meaning = origin.setting.meaning
-        if origin.setting.personal:
-            say(f"    Personal: set it in {own_file} or {origin.setting.variable}, not in a project's file.")
+        if origin.setting.by != "anybody":
+            say(f"    Set by {BY[origin.setting.by]}. Yours: {own_file} or {origin.setting.variable}.")
+        if origin.setting.key in configuration.ignored:
+            say("    The project's file sets it, without effect: `learnt trust` shows the value and asks.")
 
 
-def _record(origin: config.Origin) -> dict[str, object]:
+def _record(origin: config.Origin, ignored: tuple[str, ...]) -> dict[str, object]:
     value = _hide_password(origin)
     if isinstance(value, tuple):
         value = [item.as_dict() if isinstance(item, Value) else item for item in value]
@@ -123,7 +128,9 @@ def _record(origin: config.Origin) -> dict[str, object]:
         "value": value,
         "origin": origin.origin,
         "meaning": origin.setting.meaning,
-        "personal": origin.setting.personal,
+        "personal": origin.setting.by in ("person", "user"),
+        "by": origin.setting.by,
+        "ignored": origin.setting.key in ignored,
     }
 
 

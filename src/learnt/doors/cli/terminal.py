@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, Self, TypeVar
 
+from learnt.doors.output import printable
 from learnt.errors import LearntError, WrongRequest
 from learnt.model import PARAGRAPHS, Learning
 from learnt.text.entries import read_entries, render_form
@@ -92,7 +93,7 @@ def _skip_sequence(keyboard: int) -> None:
 
 def confirm(question: str) -> bool:
     """Ask a yes-or-no question on stderr; anything but yes means no."""
-    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    print(f"{printable(question, sys.stderr)} [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 

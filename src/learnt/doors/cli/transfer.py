@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from learnt.doors.cli.arguments import Arguments, Parser, add_user, open_memory, print_result, report_redactions
-from learnt.doors.output import Progress, note, show_json
+from learnt.doors.output import Progress, format_count, format_json, note, say, show_json
 from learnt.errors import InvalidValue, TryAgain, WrongRequest, cannot_write
+from learnt.flow.transfer import Transfer
 from learnt.model import STATUSES, Learning
 from learnt.system.files import replace_shared
 from learnt.text.entries import read_entries, render_entries
@@ -47,19 +48,43 @@ def export_run(arguments: Arguments) -> None:
 def import_arguments(parser: Parser) -> None:
     parser.add_argument("file", metavar="FILE", help="a file that `learnt export` wrote, or `-` for stdin")
     parser.add_argument("--format", choices=_FORMATS, help="default: detected from the file")
+    as_is = "believe the file's origins, pins, confidences and counters; without it, learnings start anew as `import`"
+    parser.add_argument("--as-is", action="store_true", help=as_is)
     add_user(parser)
 
 
 def import_run(arguments: Arguments) -> None:
-    records = read_records(read_bytes(arguments.file), arguments.file, arguments.format)
-    with open_memory(arguments) as memory, Progress("Importing", None) as progress:
-        imported = memory.transfer.import_all(records, progress=progress.show)
+    records = list(read_records(read_bytes(arguments.file), arguments.file, arguments.format))
+    with open_memory(arguments) as memory:
+        if not arguments.json:
+            for line in _describe_claims(records, as_is=arguments.as_is):
+                say(line)
+        with Progress("Importing", None) as progress:
+            imported = memory.transfer.import_all(records, as_is=arguments.as_is, progress=progress.show)
     report_redactions(memory)
     counts = imported.as_dict()
     line = ", ".join(f"{count} {name}" for name, count in counts.items() if name != "kept")
     print_result(arguments, counts, f"Imported: {line}")
     if counts["kept"] and not arguments.json:
-        note(f"Changed here after the file was written, so this store's version was kept: {counts['kept']}")
+        reason = (
+            "Changed here after the file was written" if arguments.as_is else "Known here, and changed by --as-is only"
+        )
+        note(f"{reason}, so this store's version was kept: {counts['kept']}")
+
+
+def _describe_claims(records: list[dict[str, Any]], *, as_is: bool) -> Iterator[str]:
+    """Yield what a file contains, what it claims about itself, and what is believed of it."""
+    claims = Transfer.claims(records)
+    kinds, origins = (
+        ", ".join(f"{count} {name}" for name, count in counts.items()) for counts in (claims.kinds, claims.origins)
+    )
+    yield f"{format_count(claims.learnings, 'learning')}: {kinds}"
+    confidence = f"{claims.least_confidence:.2f} to {claims.most_confidence:.2f}"
+    yield f"The file says: by {origins}; {claims.pinned} pinned; confidence {confidence}"
+    if as_is:
+        yield "This is believed, because of --as-is"
+    else:
+        yield "This is not believed: new ones are `import`, unpinned, and start anew. --as-is believes it"
 
 
 def backup_arguments(parser: Parser) -> None:
@@ -155,7 +180,7 @@ def _render(learnings: Iterator[Learning], format: str) -> Iterator[str]:
         return
     for learning in learnings:
         record = {name: value for name, value in as_record(learning).items() if name not in PLACE}
-        yield json.dumps(record, ensure_ascii=False) + "\n"
+        yield format_json(record) + "\n"
 
 
 def write_whole(path: str, pieces: Iterable[str]) -> None:
@@ -165,8 +190,7 @@ def write_whole(path: str, pieces: Iterable[str]) -> None:
     content = (piece.encode() for piece in pieces)
     try:
         if is_plain:
-            unfinished = f"{path}.{os.getpid()}.unfinished"
-            replace_shared(path, content, unfinished=unfinished, mode=0o666, durable=False)
+            replace_shared(path, content, mode=0o666, durable=False)
             return
         with open(path, "wb") as file:
             file.writelines(content)

@@ -13,11 +13,12 @@ from learnt.doors.cli.arguments import (
     add_user,
     open_memory,
     print_result,
+    refuse_agent,
     report_redactions,
 )
 from learnt.doors.cli.terminal import confirm
 from learnt.doors.output import format_field, is_terminal, note, say, show_json
-from learnt.errors import NotFound, WrongRequest
+from learnt.errors import InvalidValue, NotFound, WrongRequest
 from learnt.memory import Memory
 from learnt.model import Learning, is_id
 from learnt.text.records import as_record
@@ -43,6 +44,7 @@ def restore_run(arguments: Arguments) -> None:
 
 
 def like_run(arguments: Arguments) -> None:
+    refuse_agent("like")
     _change(arguments, "Liked", lambda memory: memory.like(arguments.id, reason=arguments.reason))
 
 
@@ -63,6 +65,7 @@ def pin_arguments(parser: Parser) -> None:
 
 
 def pin_run(arguments: Arguments) -> None:
+    refuse_agent("pin")
     done = "Unpinned" if arguments.off else "Pinned"
     _change(arguments, done, lambda memory: memory.pin(arguments.id, pinned=not arguments.off, reason=arguments.reason))
 
@@ -95,13 +98,18 @@ def undo_run(arguments: Arguments) -> None:
 
 def purge_arguments(parser: Parser) -> None:
     add_id(parser, _OR_BRIEF)
-    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation; necessary without a terminal")
     add_user(parser)
 
 
 def purge_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
-        if not arguments.yes and is_terminal(sys.stdin) and not confirm(_describe_purge(memory, arguments.id)):
+        if not arguments.yes and not is_terminal(sys.stdin):
+            raise WrongRequest(
+                "a purge cannot be undone, and nobody can be asked here",
+                hint=f"`learnt purge {arguments.id} --yes` does it",
+            )
+        if not arguments.yes and not confirm(_describe_purge(memory, arguments.id)):
             note("Nothing was deleted.")
             return
         printed = len(memory.remarks)
@@ -134,6 +142,8 @@ def _describe_purge(memory: Memory, id: str) -> str:
         return f"Delete everything about the command that {id} warned about: {memory.warnings.command_of(id)}?"
     try:
         return f"Delete {id} permanently: {memory.get(id).title}?"
+    except InvalidValue:
+        return f"Delete {id} permanently, which cannot be read?"
     except NotFound:
         return f"{id} no longer exists. Look for traces of it?"  # an earlier purge may have been interrupted
 

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from typing import Any
+from typing import Any, TextIO
 
 from learnt.clients import registry
 from learnt.debrief.sigils import is_sigil
@@ -18,7 +18,7 @@ from learnt.doors.cli.review import describe_open
 from learnt.doors.cli.tasks import report_blocked
 from learnt.doors.cli.terminal import Keys, is_at_keyboard
 from learnt.doors.cli.transfer import write_whole
-from learnt.doors.output import format_count, is_terminal, note, now_ms, paint, say, show_json, show_table
+from learnt.doors.output import format_count, is_terminal, note, now_ms, paint, printable, say, show_json, show_table
 from learnt.errors import LearntError, WrongRequest
 from learnt.flow.review import OPINIONS
 from learnt.loop import runs
@@ -28,6 +28,7 @@ from learnt.memory import Memory
 from learnt.settings import SETTINGS
 from learnt.strategy.figures import Figure
 from learnt.strategy.plot import plot
+from learnt.system.files import list_names, open_private, read_end
 
 _MAX_JOBS = next(setting.most for setting in SETTINGS if setting.key == "work.jobs")
 _STOPPED_BY = "stopped by "
@@ -231,7 +232,8 @@ def _watch(memory: Memory, state: dict[str, Any]) -> dict[str, Any]:
     sys.stdout.write(_ALTERNATE_SCREEN)
     try:
         while _is_active(state):
-            say(_CLEAR + paint("learnt status; Ctrl-C stops it", "dim"))
+            sys.stdout.write(_CLEAR)
+            say(paint("learnt status; Ctrl-C stops it", "dim"))
             _show_state(state)
             sys.stdout.flush()
             time.sleep(_POLL_S)
@@ -301,9 +303,7 @@ def _show_state(state: dict[str, Any]) -> None:
 
 def _read_last_line(path: str) -> str:
     try:
-        with open(path, "rb") as file:
-            file.seek(max(0, os.path.getsize(path) - 500))
-            return file.read().decode("utf-8", "replace").strip().rpartition("\n")[2]
+        return read_end(path, max_bytes=500).decode("utf-8", "replace").strip().rpartition("\n")[2]
     except OSError:
         return ""
 
@@ -332,23 +332,30 @@ def log_arguments(parser: Parser) -> None:
 def log_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
         attempt, path = _find_log(memory, arguments.id)
-        with open(path, encoding="utf-8", errors="replace") as file:
+        with _open_log(path) as file:
             if arguments.json:
                 show_json({"id": attempt, "path": path, "lines": file.read().splitlines()})
                 return
             while True:
-                sys.stdout.write(file.read())
+                sys.stdout.write(printable(file.read()))
                 sys.stdout.flush()
                 if not arguments.follow or all(claim.attempt != attempt for claim in memory.work.claims()):
                     return
                 time.sleep(_POLL_S / 4)
 
 
+def _open_log(path: str) -> TextIO:
+    try:
+        return open(path, encoding="utf-8", errors="replace", opener=open_private)
+    except OSError as error:
+        raise LearntError(f"cannot read {path}: {error.strerror}", hint="look at the file, or remove it") from None
+
+
 def _find_log(memory: Memory, id: str | None) -> tuple[str, str]:
     folder = os.path.join(memory.folder, LOGS)
     if id is None:
-        names = os.listdir(folder) if os.path.isdir(folder) else []
-        newest = max(names, key=lambda name: os.path.getmtime(os.path.join(folder, name)), default="")
+        names = list_names(folder)
+        newest = max(names, key=lambda name: os.lstat(os.path.join(folder, name)).st_mtime, default="")
         attempts = [newest.removesuffix(".log")]
     elif id.startswith("attempt_"):
         attempts = [id]
@@ -357,7 +364,7 @@ def _find_log(memory: Memory, id: str | None) -> tuple[str, str]:
         attempts = held or [attempt.id for attempt in memory.tasks.attempts(memory.tasks.get(id).id)]
     for attempt in attempts:
         path = os.path.join(folder, f"{attempt}.log")
-        if os.path.isfile(path):
+        if os.path.lexists(path):
             return attempt, path
     raise WrongRequest("there is no such log on this machine", hint="`learnt task show ID` shows the attempts")
 

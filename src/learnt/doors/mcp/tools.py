@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -22,7 +23,7 @@ from learnt.doors.mcp.words import fence_lines, format_brief, format_cache, form
 from learnt.doors.output import describe_debrief, describe_mark, describe_receipt
 from learnt.errors import NotFound, WrongRequest
 from learnt.memory import Memory
-from learnt.model import check_goal
+from learnt.model import check_goal, is_id, text_id
 from learnt.text.fence import fenced, without_tags
 
 CALLER: ContextVar[str] = ContextVar("caller", default="mcp")
@@ -39,6 +40,7 @@ class Tools:
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._one_at_a_time = threading.Lock()
+        self._started_at = time.time_ns() // 1_000_000
 
     def brief(
         self,
@@ -194,6 +196,14 @@ class Tools:
             text = memory.file.read(goal)
         return "" if text is None else fenced(without_tags(text), "learnings.md")
 
+    def _conversation(self) -> dict[str, Any]:
+        """Return the conversation that the caller takes part in: one for each caller as long as this server runs."""
+        own = os.environ.get("LEARNT_TASK", "")
+        if is_id("task", own):
+            return {"conversation": own}
+        name = f"mcp {os.getpid()} {self._started_at} {CALLER.get()}"
+        return {"conversation": text_id("task", name), "since": self._started_at}
+
     @contextmanager
     def _open(self) -> Iterator[Memory]:
         if os.environ.get("LEARNT_INTERNAL"):
@@ -201,7 +211,7 @@ class Tools:
         with self._one_at_a_time:
             try:
                 with Memory.open(self._folder, create=False) as memory:
-                    memory.person = CALLER.get()
+                    memory.speak_as_agent(CALLER.get(), **self._conversation())
                     yield memory
             finally:
                 _reap_children()

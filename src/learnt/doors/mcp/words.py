@@ -11,8 +11,9 @@ from learnt.brief.render import explain_empty
 from learnt.errors import LearntError
 from learnt.flow.standing import CacheState
 from learnt.model import PARAGRAPHS, Brief, Learning
-from learnt.text.fence import fenced, harmless
-from learnt.text.templates import read_template
+from learnt.system.templates import read_template
+from learnt.text.clean import clean
+from learnt.text.fence import fenced, harmless, quoted, quoted_line
 
 _PROMPTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "prompts")
 # Clients cut long results in the middle, so results are shortened to this length here.
@@ -38,7 +39,7 @@ def prompt(name: str, **parts: str) -> str:
 
 def fence_lines(lines: Iterable[str], id: str) -> str:
     """Return lines that contain text from other sources, fenced as data."""
-    return fenced(harmless("\n".join(lines)), id)
+    return fenced("\n".join(harmless(clean(line).replace("\n", " ")) for line in lines), id)
 
 
 def format_learnings(learnings: Sequence[Learning]) -> str:
@@ -46,7 +47,7 @@ def format_learnings(learnings: Sequence[Learning]) -> str:
     parts: list[str] = []
     room = _MAX_RESULT_CHARS
     for learning in learnings:
-        full, title = format_learning(learning), f"- {harmless(learning.advise(learning.title))} ({learning.id})\n"
+        full, title = format_learning(learning), f"- {learning.advise(quoted_line(learning.title))} ({learning.id})\n"
         parts.append(full if len(full) <= room else title)
         room -= len(parts[-1])
     return fenced("\n".join(parts), "recall")
@@ -56,12 +57,12 @@ def format_learning(learning: Learning) -> str:
     """Return a learning in full."""
     standing = [f"confidence: {learning.confidence:.2f}", f"helpful {learning.times_helpful}x"]
     standing += [learning.status] if learning.status != "active" else []
-    standing += [f"from {learning.scope}"] if learning.scope != "project" else []
-    lines = [f"### {harmless(learning.advise(learning.title))} [{', '.join(standing)}]", ""]
+    standing += [f"from {quoted_line(learning.scope)}"] if learning.scope != "project" else []
+    lines = [f"### {learning.advise(quoted_line(learning.title))} [{', '.join(standing)}]", ""]
     paragraphs = [(name, getattr(learning, name)) for name in PARAGRAPHS]
-    lines += [f"**{name.capitalize()}**: {harmless(text)}" for name, text in paragraphs if text]
+    lines += [f"**{name.capitalize()}**: {quoted(text)}" for name, text in paragraphs if text]
     if learning.tags:
-        lines.append(f"**Tags**: {harmless(', '.join(learning.tags))}")
+        lines.append(f"**Tags**: {quoted_line(', '.join(learning.tags))}")
     return "\n".join([*lines, f"_ID: {learning.id}_", ""])
 
 
@@ -87,4 +88,5 @@ def format_error(error: LearntError) -> str:
     for command_line, tool in _HINTS:
         hint = command_line.sub(tool, hint)
     hint = f"for the user: {hint}" if "`learnt " in hint else _OPTION.sub(r"`\1`", hint)
-    return f"{error.message}\n\nhint: {hint}" if hint else error.message
+    message = quoted(error.message)
+    return f"{message}\n\nhint: {hint}" if hint else message

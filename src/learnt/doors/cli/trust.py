@@ -1,0 +1,80 @@
+"""Commands about trust in a project that came from others: trust, untrust."""
+
+from __future__ import annotations
+
+import sys
+
+from learnt.doors.cli.arguments import Arguments, Parser
+from learnt.doors.cli.terminal import confirm
+from learnt.doors.output import is_terminal, note, say, show_json
+from learnt.errors import WrongRequest
+from learnt.flow.project_trust import ProjectTrust, TrustPreview
+from learnt.text.clean import fold
+
+
+def trust_arguments(parser: Parser) -> None:
+    parser.add_argument("--all", metavar="DIR", help="trust all projects below a folder")
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
+
+
+def trust_run(arguments: Arguments) -> None:
+    projects = list(ProjectTrust.below(arguments.all)) if arguments.all else [ProjectTrust.of_folder(".")]
+    previews = [(project, project.preview()) for project in projects]
+    open_ones = [(project, preview) for project, preview in previews if not preview.trusted]
+    if not arguments.json:
+        for _, preview in previews:
+            _show(preview)
+    if open_ones and not arguments.yes:
+        if not is_terminal(sys.stdin):
+            raise WrongRequest("trust needs your answer", hint="run it on a terminal, or pass --yes")
+        if not confirm(f"Trust {'these projects' if len(open_ones) > 1 else 'this project'}?"):
+            note("Nothing was trusted.")
+            return
+    for project, preview in open_ones:
+        project.grant()
+        if not arguments.json:
+            say(f"Trusted {preview.project.root}; `learnt untrust` takes it back")
+    if arguments.json:
+        show_json([_record(project.preview()) for project in projects])
+
+
+def untrust_run(arguments: Arguments) -> None:
+    project = ProjectTrust.of_folder(".")
+    revoked = project.revoke()
+    if arguments.json:
+        show_json({"id": project.root, "revoked": revoked})
+    else:
+        say("The project is not trusted any more: nothing of it takes effect" if revoked else "It was not trusted")
+
+
+def _show(preview: TrustPreview) -> None:
+    changed = "trusted, but not what it has changed since" if preview.store_trusted else "not trusted"
+    say(f"{preview.project.root}: {'trusted' if preview.trusted else changed}")
+    if preview.is_empty:
+        say("  nothing that needs trust")
+    for key, value in preview.settings:
+        say(f"  learnt.toml sets {fold(key)} = {fold(value)}")
+    if preview.learnings:
+        say(f"  {preview.learnings:,} learning{'s' * (preview.learnings != 1)} in {preview.project.folder}, for agents")
+    for title in preview.pinned:
+        say(f"    pinned: {fold(title)}")
+    if preview.pending:
+        say(f"  {preview.pending:,} pending record{'s' * (preview.pending != 1)}, to be applied")
+    for name in preview.prompts:
+        say(f"  prompt: {fold(name)}")
+    for remark in (*preview.remarks, *preview.problems):
+        say(f"  {fold(remark)}")
+
+
+def _record(preview: TrustPreview) -> dict[str, object]:
+    return {
+        "id": preview.project.root,
+        "trusted": preview.trusted,
+        "settings": dict(preview.settings),
+        "learnings": preview.learnings,
+        "pinned": list(preview.pinned),
+        "pending": preview.pending,
+        "prompts": list(preview.prompts),
+        "problems": list(preview.problems),
+        "remarks": list(preview.remarks),
+    }

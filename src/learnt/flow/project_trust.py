@@ -1,0 +1,187 @@
+"""Trust in a project: show what would take effect, record the user's decision, and take it back.
+
+Only this room looks at a project that is not trusted, and it only reads. What it returns came from a stranger; the
+doors clean it before they print it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from typing import Self
+
+from learnt import __version__, trust
+from learnt.config import Configuration, load
+from learnt.errors import LearntError, NoStore, WrongRequest
+from learnt.flow.context import bind_to_id, examine_trust, now_ms, own_place, settings_files
+from learnt.model import Value
+from learnt.project import STORE_FOLDER, Project, find_project
+from learnt.settings import BY_KEY
+from learnt.store import Store, learnings, make_folder
+from learnt.store.index import Filter
+from learnt.system.files import Deadline
+from learnt.text.redact import without_password
+
+_MAX_TITLES = 10
+_MAX_FILES = 10_000
+_LOOK_MS = 2_000
+
+
+class TrustPreview(Value):
+    """What takes effect if a project is trusted."""
+
+    project: Project
+    trusted: bool
+    """Whether everything that is listed here has an effect already."""
+    store_trusted: bool
+    """Whether at least the store is trusted."""
+    settings: tuple[tuple[str, str], ...] = ()
+    """The keys and values of the project's file that only the user may set."""
+    learnings: int = 0
+    pinned: tuple[str, ...] = ()
+    """The titles of some pinned learnings."""
+    pending: int = 0
+    """The number of records in its spool."""
+    prompts: tuple[str, ...] = ()
+    """The files that replace learnt's own prompts."""
+    problems: tuple[str, ...] = ()
+    """What must be mended before it can be trusted, such as links."""
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing that needs trust."""
+        return not (self.settings or self.learnings or self.pending or self.prompts or self.problems or self.remarks)
+
+
+class ProjectTrust:
+    """The trust of the user in the project around a folder."""
+
+    def __init__(self, here: Project) -> None:
+        self._here = here
+        self._environ = dict(os.environ)
+
+    @classmethod
+    def of_folder(cls, start: str) -> Self:
+        """Return the trust in the project that contains a folder."""
+        here = find_project(start)
+        if here is None:
+            raise NoStore(f"{os.path.abspath(start)} is not inside a project", hint="go to the project to trust")
+        return cls(here)
+
+    @classmethod
+    def below(cls, folder: str) -> Iterator[Self]:
+        """Yield the trust in each project below a folder; links are not followed."""
+        if not os.path.isdir(folder):
+            raise WrongRequest(f"there is no folder {folder}", hint="pass the folder that contains the projects")
+        for place, names, _ in os.walk(os.path.realpath(folder)):
+            if STORE_FOLDER in names or os.path.exists(os.path.join(place, "learnt.toml")):
+                here = find_project(place)
+                if here is not None:
+                    yield cls(here)
+            names[:] = sorted(name for name in names if not name.startswith("."))
+
+    @property
+    def root(self) -> str:
+        """The project's folder."""
+        return self._here.root
+
+    def preview(self) -> TrustPreview:
+        """Return what would take effect; nothing is changed."""
+        standing = examine_trust(self._here, self._environ)
+        configuration = self._load(trust.NOTHING)
+        problems = tuple(_find_foreign_files(self._here.folder))
+        preview = TrustPreview(
+            project=self._here,
+            trusted=standing.trusted and self._accepts(standing, configuration),
+            store_trusted=standing.trusted,
+            settings=tuple(_list_settings(configuration, self._load(trust.EVERYTHING))),
+            prompts=tuple(_list_prompts(self._here.folder)),
+            problems=problems,
+        )
+        return preview if problems else self._with_store(preview, configuration)
+
+    def grant(self) -> None:
+        """Trust the project with everything that `preview` shows. Raise if the preview has problems."""
+        if trust.is_agent(self._environ):
+            raise WrongRequest("an agent cannot trust a project", hint="run `learnt trust` in your own terminal")
+        problems = tuple(_find_foreign_files(self._here.folder))
+        if problems:
+            raise WrongRequest(f"the project cannot be trusted: {problems[0]}", hint="remove it, then try again")
+        make_folder(self._here.folder)
+        configuration = self._load(trust.NOTHING)
+        prompts = trust.digest_prompts(self._here.folder)
+        id = trust.adopt(self._here, self._environ, settings=configuration.wanted, prompts=prompts)
+        bind_to_id(own_place(self._here, configuration.settings).replace(id=id))
+
+    def accept_settings(self) -> None:
+        """Accept the settings in the project's file, which learnt has just written."""
+        trust.adopt(self._here, self._environ, settings=self._load(trust.NOTHING).wanted)
+
+    def revoke(self) -> bool:
+        """Take trust back; return whether the project was trusted by a decision of this kind."""
+        return trust.revoke(self._here, self._environ)
+
+    def _accepts(self, standing: trust.Standing, configuration: Configuration) -> bool:
+        """Return whether the project's settings and prompts are accepted as they are."""
+        settings = configuration.wanted or standing.settings
+        prompts = trust.digest_prompts(self._here.folder) or standing.prompts
+        return standing.settings in (trust.EVERYTHING, settings) and standing.prompts in (trust.EVERYTHING, prompts)
+
+    def _load(self, accepted: str) -> Configuration:
+        return load(settings_files(self._here.root), self._environ, accepted=accepted)
+
+    def _with_store(self, preview: TrustPreview, configuration: Configuration) -> TrustPreview:
+        place = own_place(self._here, configuration.settings.replace(database="")).replace(read_only=True)
+        pending = len(place.spool().pending())
+        if not place.exists():
+            return preview.replace(pending=pending)
+        store = Store(place, version=__version__, clock=now_ms)
+        try:
+            with Deadline(_LOOK_MS):  # a stranger's database may contain a view that never ends
+                total = learnings.count(store.database, Filter(status=None))
+                pinned = learnings.pinned_titles(store.database, limit=_MAX_TITLES)
+            return preview.replace(pending=pending, learnings=total, pinned=tuple(pinned))
+        except LearntError as error:
+            return preview.replace(pending=pending, remarks=(f"the store cannot be read: {error.message}",))
+        finally:
+            store.close()
+
+
+def _list_settings(without: Configuration, everything: Configuration) -> Iterator[tuple[str, str]]:
+    """Yield what a project's file sets and only the user may set."""
+    for key in without.ignored:
+        value = getattr(everything.settings, BY_KEY[key].field)
+        yield key, without_password(value) if key == "database" else str(value)
+
+
+def _list_prompts(folder: str) -> list[str]:
+    try:
+        return sorted(os.listdir(os.path.join(folder, trust.PROMPTS)))
+    except OSError:
+        return []
+
+
+def _find_foreign_files(folder: str) -> Iterator[str]:
+    """Yield what a store of this user never contains: links, special files, files of other users."""
+    try:
+        top = os.lstat(folder)
+    except OSError:
+        return
+    if not stat.S_ISDIR(top.st_mode):
+        yield f"{folder} is not a folder"
+        return
+    count = 0
+    for place, folders, names in os.walk(folder):
+        for name in (*folders, *names):
+            path = os.path.join(place, name)
+            status = os.lstat(path)
+            count += 1
+            if not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+                yield f"{path} is {'a link' if stat.S_ISLNK(status.st_mode) else 'not a plain file'}"
+            elif status.st_uid != top.st_uid:
+                yield f"{path} belongs to another user"
+            if count > _MAX_FILES:
+                yield f"{folder} contains more than {_MAX_FILES:,} files"
+                return

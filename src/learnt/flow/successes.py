@@ -1,0 +1,52 @@
+"""Observed successes: what a learning recommends was done after the learning was given, and it worked.
+
+Hooks record which commands succeed in a conversation. The worker compares them with the learnings that the
+conversation had been given before.
+"""
+
+from __future__ import annotations
+
+from learnt.flow.context import Context
+from learnt.flow.marks import source_of, vouch_when_enough
+from learnt.mine.recommend import list_recommended_signs
+from learnt.model import PROGRAM, Learning
+from learnt.store import evidence, learnings
+from learnt.store.database import Database
+from learnt.store.learnings import Change
+from learnt.text.times import DAY_MS
+from learnt.weigh.provenance import are_due_to_learning, is_copied
+
+_KEPT_MS = 90 * DAY_MS
+
+
+def count_successes(context: Context) -> list[str]:
+    """Count the successes since the last call; return the learnings that they vouch for."""
+    store, now = context.store, context.clock()
+    if store.place.read_only or store.database.read_only:
+        return []
+    with store.transaction():
+        database = store.database
+        since = min(evidence.counted_until(database), now)
+        ids = evidence.list_given_before_runs(database, since=since, until=now)
+        given = learnings.get_all(database, ids).values() if ids else ()
+        vouched = [learning.id for learning in given if _vouches(context, database, learning, now)]
+        evidence.forget_runs(database, before=now - _KEPT_MS)
+        evidence.set_counted_until(database, now)
+    return vouched
+
+
+def _vouches(context: Context, database: Database, learning: Learning, now: int) -> bool:
+    """Within a transaction: store the successes of what a learning recommends; return whether they vouch for it."""
+    signs = [] if is_copied(learning) else list_recommended_signs(learning)
+    if not signs:
+        return False
+    runs, tasks = evidence.count_runs(database, learning, signs)
+    if not are_due_to_learning(runs):
+        return False
+    source = source_of(context, learning)
+    others = sorted({evidence.conversation_of(database, task) for task in tasks} - {source})
+    new = [other for other in others if evidence.add(database, learning.id, other, evidence.WORKED, at=now)]
+    if new:
+        worked = Change(what="worked", who=PROGRAM, at=now)
+        learnings.change(database, learning.id, lambda _: {"last_helpful_at": now}, worked)
+    return bool(vouch_when_enough(context, database, learning, at=now).vouched)

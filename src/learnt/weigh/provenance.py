@@ -1,0 +1,110 @@
+"""Who vouches for a learning: a person, independent evidence, or nobody. This file states the whole rule.
+
+A person vouches by adding, accepting, liking, pinning, restoring or editing a learning. What a person vouches for has a
+confidence of at least 0.8, unless the person chose another one. It does not fade, and agents' marks do not lower it:
+they can only propose to retire it.
+
+Evidence vouches for an agent's own conclusion if it comes from at least two conversations other than the one that
+taught it: the agents marked it as helpful, or what it recommends succeeded after it was given. All repetitions
+together count as one conversation, and only beside such a conversation, because whoever repeats a statement may have
+read it in the same place. Text that was copied from a tool's output, a commit or a file is vouched for by a person
+only.
+
+Nobody vouches for anything else, whatever its author, category, kind or confidence. It is on trial.
+"""
+
+from __future__ import annotations
+
+from learnt.model import CONTENT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from learnt.model import Learning
+    from learnt.store.evidence import Evidence, Runs
+
+PERSON, EVIDENCE, NOBODY = "person", "evidence", ""
+PERSON_CONFIDENCE = 0.8
+# A learning with enough evidence has at least this confidence.
+_EVIDENCE_CONFIDENCE = 0.6
+_CONVERSATIONS = 2
+# After this many conversations in which it did not help, a person is asked whether a learning should go.
+_CONVERSATIONS_TO_RETIRE = 3
+# An agent's learning that was copied has one of these authors.
+TOOL_OUTPUT, COMMIT_MESSAGE = "tool output", "commit message"
+_COPYING_RULES = ("command", "edit", "call", "verification")
+# A success proves something only if few of the conversations that were not given the learning ran the same command.
+_MIN_OTHERS = 5
+_MAX_OTHERS_SHARE = 0.2
+# What a learning says and where it applies; whoever vouched for the old text has not vouched for another one.
+_STATEMENT = CONTENT[: CONTENT.index("origin")]
+
+
+def vouch_by_person(learning: Learning, changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return a person's changes to a learning, with the person's word for it.
+
+    A confidence among the changes is the person's own choice, and so is one that the person chose before.
+    """
+    least = learning.confidence if is_persons(learning) else PERSON_CONFIDENCE
+    return {"vouched": PERSON, "confidence": max(least, learning.confidence), **(changes or {})}
+
+
+def vouch_by_evidence(learning: Learning, evidence: Evidence) -> dict[str, Any]:
+    """Return the changes to a learning that its evidence causes; empty if it causes none."""
+    if learning.vouched == NOBODY and is_enough(evidence) and not is_copied(learning):
+        return {"vouched": EVIDENCE, "confidence": max(_EVIDENCE_CONFIDENCE, learning.confidence)}
+    if learning.vouched == EVIDENCE and not is_enough(evidence):
+        return {"vouched": NOBODY}
+    return {}
+
+
+def is_enough(evidence: Evidence) -> bool:
+    """Return whether evidence vouches for an agent's own conclusion."""
+    repeated = 1 if evidence.repeating and evidence.supporting else 0
+    return evidence.supporting + repeated >= _CONVERSATIONS and evidence.supporting > evidence.rejecting
+
+
+def speaks_against(evidence: Evidence) -> bool:
+    """Return whether a person should decide on the learning's retirement."""
+    return evidence.rejecting >= _CONVERSATIONS_TO_RETIRE and evidence.rejecting > evidence.supporting
+
+
+def are_due_to_learning(runs: Runs) -> bool:
+    """Return whether a command that succeeded is not one that conversations run anyway."""
+    return runs.all_others >= _MIN_OTHERS and runs.others <= _MAX_OTHERS_SHARE * runs.all_others
+
+
+def after_agents_edit(learning: Learning, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an agent's changes to a learning: another text has to prove itself again."""
+    says_else = any(name in _STATEMENT and getattr(learning, name) != value for name, value in changes.items())
+    return {**changes, "vouched": NOBODY} if says_else else dict(changes)
+
+
+def is_copied(learning: Learning) -> bool:
+    """Return whether only a person can vouch for a text, because it was copied from a tool, a commit or a file."""
+    return learning.origin not in ("agent", "model") or learning.author in (TOOL_OUTPUT, COMMIT_MESSAGE)
+
+
+def author_of(rule: str, *, agent: str, is_commit: bool) -> str:
+    """Return the author of what a mining rule found: the agent only if the words are the agent's own."""
+    if is_commit:
+        return COMMIT_MESSAGE
+    return TOOL_OUTPUT if rule in _COPYING_RULES else agent
+
+
+def is_persons(learning: Learning) -> bool:
+    """Return whether a person vouches for a learning, so that no agent may change, hide or outrank it."""
+    return learning.vouched == PERSON
+
+
+def is_trusted(learning: Learning, min_confidence: float) -> bool:
+    """Return whether a learning belongs to the trusted part of a brief; `store.index.Filter` selects the same ones."""
+    return bool(learning.vouched) and (learning.pinned or learning.confidence >= min_confidence)
+
+
+def has_support(learning: Learning) -> bool:
+    """Return whether anything besides its own conversation speaks for a learning on trial."""
+    has_helped = learning.last_helpful_at is not None and learning.times_helpful >= learning.times_not_helpful
+    return bool(learning.vouched) or has_helped or learning.recurrences > 0
