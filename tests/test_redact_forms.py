@@ -9,7 +9,7 @@ import pytest
 
 from learnt.text.redact import PROGRAMS, may_hold_secrets, redact
 from learnt.text.secrets_places import OPTIONS
-from tests.support import secret_families
+from tests.support import secret_cases
 from tests.support.ordinary import MOST_FALSE_ALARMS, code_files, code_lines, log_line
 from tests.support.secret_forms import LEAST_FOUND, LEAST_FOUND_IN_FAMILY, Form, forms, is_missed
 
@@ -33,15 +33,15 @@ def test_secrets_of_every_family_are_redacted(drawn: list[Form]) -> None:
 
 
 def test_secrets_of_published_formats_are_redacted_wherever_they_are_met() -> None:
-    cases = list(secret_families.cases(SEED))
+    cases = list(secret_cases.cases(SEED))
     families = Counter(case.family for case in cases)
-    missed = [case for case in cases if secret_families.is_missed(case)]
+    missed = [case for case in cases if secret_cases.is_missed(case)]
     left = Counter(case.family for case in missed)
     found = {family: round(1 - left[family] / families[family], 3) for family in families}
     print(f"seed {SEED}: {len(cases):,} cases, {len(missed)} missed", found)
     assert len({case.text for case in cases}) >= 1_000
-    assert len(missed) <= len(cases) * (1 - secret_families.LEAST_FOUND), [case.text for case in missed]
-    assert min(found.values()) >= secret_families.LEAST_FOUND_IN_FAMILY, found
+    assert len(missed) <= len(cases) * (1 - secret_cases.LEAST_FOUND), [case.text for case in missed]
+    assert min(found.values()) >= secret_cases.LEAST_FOUND_IN_FAMILY, found
     for case in cases:
         once, _ = redact(case.text)
         assert redact(once) == (once, 0)

@@ -21,8 +21,8 @@ _MAX_ROUNDS = 6
 _SECRET_HINTS = (
     *":// auth base64 basic bearer clave contrase ookie cred kennw key mdp pass psk pw secret sess sig token".split(),
     *"geheimnis identifiants jeton zugang schl\u00fcssel cl\u00e9 login sqlplus pdp @tcp( @unix( <<<".split(),
-    *"community rabbitmq kinit connect( pdo(".split(),
-    *("log in with", "identified by", "net use", "alias set", "sudo -s", " /p", " /rp"),
+    *"community rabbitmq kinit connect( pdo( unlock obscure createuser \\u00 \\/".split(),
+    *("log in with", "identified by", "net use", "alias set", " using ", "sudo -s", " /p", " /rp"),
 )
 # Letters of each program with a short option for a password, and how such options begin.
 PROGRAMS = tuple(

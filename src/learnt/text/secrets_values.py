@@ -50,7 +50,7 @@ WORDS = (
     r"(?:[-_./:+@,~#*!?=]+|$))+"
 )
 TYPE = r"[A-Z]{1,5}[a-z]*\d{0,5}(?:[A-Z][a-z]{2,})+$"
-CAMEL = r"_*[A-Za-z][a-z]+(?:\d{0,2}[A-Z]{1,5}[a-z]{2,})+\d{0,2}$"
+CAMEL = r"_*[A-Za-z][a-z]+(?:\d{0,2}[A-Z]{1,5}[a-z]{2,})+\d?$"
 _NAME = rf"{CAMEL}|{TYPE}"
 # Technical terms with a number, which prose about passwords mentions.
 _TECHNICAL = (
@@ -148,6 +148,18 @@ def is_said(value: str, *, least: int = 6) -> bool:
         form = r"[A-Za-z]+[-!#*?@.+_]?\d{2,4}[!#*?+_-]?$|(?:[A-Za-z]+-){2,5}\d{2,4}$|(?=.*[a-z])(?=.*[A-Z]).*[!#*?+@]"
         return bool(compile_once(form).match(value))
     return not value.isidentifier() or "_" not in value or not (value.islower() or value.isupper())
+
+
+def is_hard(value: str) -> bool:
+    """Return whether a value can hardly be anything but a password: a sign among letters and digits, or random."""
+    if not is_said(value, least=8):
+        return False
+    signed = compile_once(r"[!#%*?+^~]").search(value) and compile_once(r"[\w!#%*?+^~.=-]+$").match(value)
+    return bool(signed) or (not compile_once(WORDS).fullmatch(value) and is_mixed_case(value) and value.isalnum())
+
+
+def is_mixed_case(value: str) -> bool:
+    return value.lower() != value != value.upper()
 
 
 def is_drawn(value: str) -> bool:
