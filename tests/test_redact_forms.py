@@ -7,59 +7,45 @@ from collections import Counter
 
 import pytest
 
-from learnt.text.redact import PROGRAMS, may_hold_secrets, redact
+from learnt.text.redact import PROGRAMS, redact
 from learnt.text.secrets_places import OPTIONS
-from tests.support import secret_cases
 from tests.support.ordinary import MOST_FALSE_ALARMS, code_files, code_lines, log_line
-from tests.support.secret_forms import LEAST_FOUND, LEAST_FOUND_IN_FAMILY, Form, forms, is_missed
+from tests.support.secret_cases import LEAST_FOUND, LEAST_FOUND_IN_FAMILY, Case, cases, is_missed
 
 SEED = 20_261
 CODE_FILES, CODE_LINES, LOG_LINES = 100, 20_000, 5_000
 
 
 @pytest.fixture(scope="module")
-def drawn() -> list[Form]:
-    return list(forms(SEED))
+def drawn() -> list[Case]:
+    return list(cases(SEED))
 
 
-def test_secrets_of_every_family_are_redacted(drawn: list[Form]) -> None:
-    families = Counter(form.family for form in drawn)
-    missed = [form for form in drawn if is_missed(form)]
-    found = {family: 1 - Counter(form.family for form in missed)[family] / families[family] for family in families}
-    print(f"seed {SEED}: {len(drawn):,} secrets, {len(missed)} missed", found)
-    assert len({form.text for form in drawn}) >= 600
-    assert len(missed) <= len(drawn) * (1 - LEAST_FOUND), missed
+def test_secrets_of_every_family_are_redacted(drawn: list[Case]) -> None:
+    families = Counter(case.family for case in drawn)
+    missed = [case for case in drawn if is_missed(case)]
+    left = Counter(case.family for case in missed)
+    found = {family: round(1 - left[family] / families[family], 3) for family in families}
+    print(f"seed {SEED}: {len(drawn):,} cases, {len(missed)} missed", found)
+    assert len({case.text for case in drawn}) >= 2_000
+    assert len(missed) <= len(drawn) * (1 - LEAST_FOUND), [case.text for case in missed]
     assert min(found.values()) >= LEAST_FOUND_IN_FAMILY, found
 
 
-def test_secrets_of_published_formats_are_redacted_wherever_they_are_met() -> None:
-    cases = list(secret_cases.cases(SEED))
-    families = Counter(case.family for case in cases)
-    missed = [case for case in cases if secret_cases.is_missed(case)]
-    left = Counter(case.family for case in missed)
-    found = {family: round(1 - left[family] / families[family], 3) for family in families}
-    print(f"seed {SEED}: {len(cases):,} cases, {len(missed)} missed", found)
-    assert len({case.text for case in cases}) >= 1_000
-    assert len(missed) <= len(cases) * (1 - secret_cases.LEAST_FOUND), [case.text for case in missed]
-    assert min(found.values()) >= secret_cases.LEAST_FOUND_IN_FAMILY, found
-    for case in cases:
+def test_what_is_redacted_once_stays_so(drawn: list[Case]) -> None:
+    for case in drawn:
         once, _ = redact(case.text)
         assert redact(once) == (once, 0)
-    assert all(may_hold_secrets(case.text) for case in cases)
 
 
-def test_what_is_redacted_once_stays_so(drawn: list[Form]) -> None:
-    for form in drawn:
-        once, _ = redact(form.text)
-        assert redact(once) == (once, 0)
-
-
-def test_the_quick_look_passes_over_no_form(drawn: list[Form]) -> None:
-    assert all(may_hold_secrets(form.text) for form in drawn if not is_missed(form))
+def test_the_quick_look_passes_over_no_case_that_is_found(drawn: list[Case], monkeypatch: pytest.MonkeyPatch) -> None:
+    missed = [case for case in drawn if is_missed(case)]
+    monkeypatch.setattr("learnt.text.redact.may_hold_secrets", lambda _: True)
+    assert [case.text for case in missed if not is_missed(case)] == []
 
 
 def test_the_quick_look_knows_each_program_with_a_password() -> None:
-    names = {name.partition("+")[0] for names, _, _ in OPTIONS for name in names.split()}
+    names = {name.partition("+")[0] for names, option, _ in OPTIONS for name in names.split() if option[0] not in "pPw"}
     assert [name for name in sorted(names) if not any(letters in name for letters in PROGRAMS)] == []
 
 

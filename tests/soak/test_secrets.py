@@ -10,16 +10,13 @@ import pytest
 
 from learnt.text.redact import redact
 from tests.soak import seed_of
-from tests.support import leaks
+from tests.support import leaks, secret_cases
 from tests.support.ordinary import MOST_FALSE_ALARMS, code_files, code_lines, log_line
-from tests.support.secret_forms import LEAST_FOUND as LEAST_FOUND_OF_FORMS
-from tests.support.secret_forms import forms
-from tests.support.secret_forms import is_missed as is_form_missed
 from tests.support.secrets import CARRIERS, LEAST_FOUND, SECRETS, is_missed, secrets
 
 pytestmark = pytest.mark.soak
 
-FORM_SEEDS = 20
+CASE_SEEDS = 20
 LINES = 1_500_000
 SLOW = (
     *(
@@ -80,15 +77,15 @@ def test_no_secret_that_the_redactor_finds_reaches_a_file(
     assert len(missed) <= max(1, len(drawn) * (1 - LEAST_FOUND)), missed
 
 
-def test_secrets_as_they_are_written_are_redacted(
+def test_secrets_of_every_family_are_redacted(
     share: Callable[[int], int], chance: random.Random, pytestconfig: pytest.Config
 ) -> None:
-    drawn = [form for _ in range(share(FORM_SEEDS)) for form in forms(chance.randrange(10**9))]
-    missed = [form for form in drawn if is_form_missed(form)]
+    drawn = [case for _ in range(share(CASE_SEEDS)) for case in secret_cases.cases(chance.randrange(10**9))]
+    missed = [case for case in drawn if secret_cases.is_missed(case)]
     print(
-        f"\n{len(drawn):,} forms (seed {seed_of(pytestconfig)}): {100 - 100 * len(missed) / len(drawn):.2f} % redacted"
+        f"\n{len(drawn):,} cases (seed {seed_of(pytestconfig)}): {100 - 100 * len(missed) / len(drawn):.2f} % redacted"
     )
-    assert len(missed) <= len(drawn) * (1 - LEAST_FOUND_OF_FORMS), missed
+    assert len(missed) <= len(drawn) * (1 - secret_cases.LEAST_FOUND), missed
 
 
 def test_code_and_logs_raise_at_most_one_false_alarm_in_100_000_lines(

@@ -27,7 +27,7 @@ _ALPHABETS = {
     "H": "0123456789ABCDEF", "l": string.ascii_lowercase + string.digits, "u": _ALNUM + "-_",
     "U": string.ascii_uppercase + string.digits, "x": string.ascii_uppercase + "234567", "s": _ALNUM + "!@#%^*-_+=.~",
 }  # fmt: skip
-_WORDS = "amber Autumn Berlin castle Dragon falcon Ginger hunter Island juniper Kaffee lemon Monkey Soleil verano".split()
+_WORDS = "amber Autumn Berlin castle Dragon falcon Ginger hunter Island juniper Kaffee lemon Soleil verano".split()
 
 # Ways to meet a token that is known by its own shape.
 _CARRIERS = (
@@ -48,19 +48,19 @@ _NAMINGS = (
 # Ways to meet the line of a command, a file or a letter.
 _LINES = ("$ {}", "anna@web1:~$ {}", "# {}", "2026-01-05T10:11:12Z WARN [worker-3] {}", "- note: {}")
 _BODY, _HEX = "\n".join(["{b:64}"] * 4), "\n".join(["{h:32}"] * 16)
-_BLOCKS = {
-    "pem": f"-----BEGIN {{kind}}PRIVATE KEY-----\n{_BODY}\n{{b:30}}==\n-----END {{kind}}PRIVATE KEY-----",
-    "pem, cut off": f"-----BEGIN {{kind}}PRIVATE KEY-----\n{_BODY}\n",
-    "pgp": f"-----BEGIN PGP PRIVATE KEY BLOCK-----\n\n{_BODY}\n=ab12\n-----END PGP PRIVATE KEY BLOCK-----",
-    "ssh2": f'---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\nComment: "a"\n{_BODY}\n---- END SSH2 ENCRYPTED PRIVATE KEY ----',
-    "putty": "PuTTY-User-Key-File-3: ssh-rsa\nEncryption: none\nComment: a\nPublic-Lines: 1\nAAAAB3NzaC1yc2E\n"
+_BLOCKS = (
+    f"-----BEGIN {{kind}}PRIVATE KEY-----\n{_BODY}\n{{b:30}}==\n-----END {{kind}}PRIVATE KEY-----",
+    f"-----BEGIN {{kind}}PRIVATE KEY-----\n{_BODY}\n",
+    f"-----BEGIN PGP PRIVATE KEY BLOCK-----\n\n{_BODY}\n=ab12\n-----END PGP PRIVATE KEY BLOCK-----",
+    f'---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\nComment: "a"\n{_BODY}\n---- END SSH2 ENCRYPTED PRIVATE KEY ----',
+    "PuTTY-User-Key-File-3: ssh-rsa\nEncryption: none\nComment: a\nPublic-Lines: 1\nAAAAB3NzaC1yc2E\n"
     f"Private-Lines: 4\n{_BODY}\nPrivate-MAC: {{h:64}}",
-    "openvpn": "<tls-auth>\n#\n# 2048 bit OpenVPN static key\n#\n-----BEGIN OpenVPN Static key V1-----\n"
+    "<tls-auth>\n#\n# 2048 bit OpenVPN static key\n#\n-----BEGIN OpenVPN Static key V1-----\n"
     f"{_HEX}\n-----END OpenVPN Static key V1-----\n</tls-auth>",
-    "openvpn, cut off": f"<tls-auth>\n-----BEGIN OpenVPN Static key V1-----\n{_HEX}",
-    "openvpn key": f"<key>\n-----BEGIN PRIVATE KEY-----\n{_BODY}\n-----END PRIVATE KEY-----\n</key>",
-    "json web key": '{"kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS", "d": "{u:43}"}',
-}
+    f"<tls-auth>\n-----BEGIN OpenVPN Static key V1-----\n{_HEX}",
+    f"<key>\n-----BEGIN PRIVATE KEY-----\n{_BODY}\n-----END PRIVATE KEY-----\n</key>",
+    '{"kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS", "d": "{u:43}"}',
+)
 _KEY_KINDS = ("", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED ", "DSA ")
 # Ways to write a token in two pieces.
 _JOINTS = (
@@ -177,8 +177,10 @@ def _place(template: str, chance: random.Random) -> Iterator[tuple[str, list[str
 
 
 def quote(text: str, chance: random.Random) -> str:
-    """Return the text as it is in a transcript: a JSON string, perhaps within another, perhaps with needless escapes."""
-    line = json.dumps({"type": "tool_result", "content": f"$ cat notes\n{text}\nok"}, ensure_ascii=chance.random() < 0.5)
+    """Return the text as it is in a transcript: a JSON string, perhaps within another, or with needless escapes."""
+    line = json.dumps(
+        {"type": "tool_result", "content": f"$ cat notes\n{text}\nok"}, ensure_ascii=chance.random() < 0.5
+    )
     way = chance.randrange(8)
     if way < 2:
         return json.dumps({"log": line})
@@ -190,7 +192,7 @@ def quote(text: str, chance: random.Random) -> str:
 
 
 def _blocks(chance: random.Random) -> Iterator[Case]:
-    for family, template in _BLOCKS.items():
+    for template in _BLOCKS:
         for way in range(6):
             text, pieces = draw(template.replace("{kind}", chance.choice(_KEY_KINDS)), chance)
             lines = text.split("\n")
@@ -202,7 +204,7 @@ def _blocks(chance: random.Random) -> Iterator[Case]:
                 text = "\n".join(f"> {line}" for line in lines)
             elif way:
                 text = quote(text, chance)
-            yield Case(f"block: {family}", text, pieces)
+            yield Case("block", text, pieces)
 
 
 def _split(tokens: list[str], chance: random.Random) -> Iterator[Case]:

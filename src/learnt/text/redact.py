@@ -24,15 +24,10 @@ _SECRET_HINTS = (
     *"community rabbitmq kinit connect( pdo( unlock obscure createuser \\u00 \\/".split(),
     *("log in with", "identified by", "net use", "alias set", " using ", "sudo -s", " /p", " /rp"),
 )
-# Letters of each program with a short option for a password, and how such options begin.
-PROGRAMS = tuple(
-    "7z ab arangosh argocd az bcp buildah bx cbq cf choco conan couchbase cqlsh crackmap crane cryptsetup curl "
-    "cypher docker dotnet dsconf elasticdump etcdctl evil gh helm http hydra ibmcloud impi influx ipmi isql jf "
-    "keepassxc keydb kitty ldap lftp maria mc memtier mongo mosquitto mycli ncftp nerdctl net nmblookup nuget "
-    "nxc oc openssl oras osql pdf plink podman pscp psexec psftp putty rar rdesktop redis rosa rpcclient rsync "
-    "siege skopeo smb snmp snyk sql ssh tsql twine valkey wget winexe wmic wsmancli x11vnc xh xtrabackup zip".split()
-)
-_OPTION_SIGNS = (" -", '"-', "'-", "\t-")
+# How short options for a password begin, and letters of the programs that have others than these.
+_OPTIONS = tuple(f"{before}-{letter}" for before in " \"'\t" for letter in "pPw")
+PROGRAMS = tuple("ab curl doctl elasticdump etcdctl http influx keydb ldap lftp memtier openssl redis".split())
+PROGRAMS += tuple("rpcclient smb snmp ssh-keygen valkey wget xh".split())
 # What is between two strings that a program joins.
 _JOINTS = tuple(
     f"{quote}{sign}" for quote in "\"'`" for sign in (" +", "+", " .", ".", ' "', " '", "\n", " \\", "\\", " &")
@@ -100,7 +95,7 @@ def may_hold_secrets(text: str) -> bool:
     lower = text.lower()
     if _holds_any(lower, _SECRET_HINTS):
         return True
-    if ("-" in text and _holds_any(text, _OPTION_SIGNS)) and _holds_any(lower, PROGRAMS):
+    if "-" in text and (_holds_any(text, _OPTIONS) or _holds_any(lower, PROGRAMS)):
         return True
     return ('"' in text or "'" in text or "`" in text or "\n" in text) and _may_join(text, words)
 

@@ -26,6 +26,7 @@ from learnt.text.secrets_values import (
     compile_once,
     find_places,
     has_more_than_letters,
+    is_hard,
     is_login,
     is_mixed,
     is_opaque,
@@ -54,7 +55,7 @@ _NAME = (
     r"(?i)(?P<key>pass(?:word|wd|phrase|wort|code)|pwd|secret|token|key|credentials?|bearer|signature(?==[0-9A-Za-z%+/-]{32})"
     r"|passe(?![\w.-])|kennwort|contrase(?:\u00f1|n)a|mdp(?![a-z])|clave(?![a-z])|psk(?![a-z])"
     r"|(?:(?<=db)|(?<=store)|(?<=key)|(?<=root)|(?<=admin)|(?<=smtp)|(?<=mail)|(?<=ftp)|(?<=user)|(?<=bind)|(?<=my))(?:pass|pw)(?![\w.-])"
-    r"|(?-i:(?<=[A-Z])(?<!COM)(?<!BY)PASS(?==)|(?<=_)PASS(?=[ \t]))"
+    r"|(?-i:(?<=[a-z])Pass(?![\w.-])|(?<=[A-Z])(?<!COM)(?<!BY)PASS(?==)|(?<=_)PASS(?=[ \t]))"
     r"|(?:(?<![A-Za-z])|(?<=\\[nrt]))(?:pass|pw|auth|sig)(?![\w.-])"
     r"|(?-i:(?<![A-Za-z])(?:sessionid|SESSIONID|connect\.sid)|(?<=PHP)SESSID|(?<=\bJ)SESSIONID))"
     r"(?P<rest>[\w.-]{0,40}+)"
@@ -75,10 +76,10 @@ _ABOUT = frozenset(
     "alg algorithm arn at attempts budget cache callback change changed check class config count counts created "
     "digest duration enabled encoder endpoint env error errors exp expires expiration expiry field file filename files "
     "format func function generator hash hashed hasher header help hint id ids in index info input interval invalid "
-    "label len length limit list location manager map max message min mode model name names needed number offset "
-    "parser path pattern policy pos position prefix prompt provider ref regex required reset rotation rules scope "
-    "size source spec start state status store strength suffix title total ttl type types uri url usage used validator "
-    "var version".split()
+    "label len length limit list location manager map max message min mode model name names namespace needed number "
+    "offset parser path pattern policy pos position prefix prompt provider ref regex required reset rotation rules "
+    "scope size source spec start state status store strength suffix title total ttl type types uri url usage used "
+    "validator var version".split()
 )
 # Words before `token` for something else than a credential: a position in a list, a lock, a check against forgery, the
 # number of a request. If the last could be a credential, too, it is none if its value is an id.
@@ -278,7 +279,7 @@ def _is_real(assigned: _Assignment) -> bool:
         return assigned.quoted and assigned.sep != "(" and len(assigned.value) >= 12 and is_opaque(assigned.value)
     if assigned.key.endswith("sid") or assigned.key in ("sessionid", "sig"):
         return is_strong(assigned.value, least=16)
-    return is_strong(assigned.value)
+    return is_strong(assigned.value) or (assigned.key == "secret" and is_hard(assigned.value))
 
 
 def _is_identifier(assigned: _Assignment) -> bool:
@@ -290,7 +291,8 @@ def _is_identifier(assigned: _Assignment) -> bool:
         assigned.text, assigned.start + len(assigned.value)
     ):
         return assigned.value.isidentifier()  # a type
-    if (dotted or assigned.follows in ("(", "[")) and assigned.value.lstrip("*&").replace(".", "").isidentifier():
+    parts = assigned.value.lstrip("*&").split(".")
+    if (dotted or assigned.follows in ("(", "[")) and all(part.isidentifier() or not part for part in parts):
         return True
     return not assigned.tight and bool(compile_once(rf"{CAMEL}|{TYPE}").match(assigned.value))
 
@@ -332,6 +334,8 @@ def _is_password(assigned: _Assignment) -> bool:
 
 def _is_code(value: str) -> bool:
     """Return whether a bare value reads as an identifier, a path, an address or a name of several words."""
+    if compile_once(r"[A-Za-z]+[._-]\d{2,4}$").match(value):
+        return False
     words = compile_once(WORDS).fullmatch(value) and compile_once(r"\w+[._]|[a-z]+[-/:]|[\d/~.-]").match(value)
     return bool(
         (words and compile_once(r"[\w/.:~-]+$").match(value))

@@ -222,7 +222,9 @@ def _find_fed(text: str) -> Iterator[Span]:
             continue
         start = match.start(group) + (match[group].find(":") + 1 if "chpasswd" in match[0] else 0)
         secret = text[start : match.end(group)]
-        if is_chosen(secret) and (not match[0].endswith("base64") or (" " not in secret and has_more_than_letters(secret))):
+        if is_chosen(secret) and (
+            not match[0].endswith("base64") or (" " not in secret and has_more_than_letters(secret))
+        ):
             yield start, match.end(group), "password"
     for place in find_places(text, ("chpasswd",)):
         stretch = text[place : place + 600]

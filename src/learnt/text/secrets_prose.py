@@ -102,14 +102,14 @@ def _find_after(text: str, noun: re.Match[str]) -> Iterator[tuple[str, int]]:
     """Yield the first word after the noun that is given as its value."""
     said, between, place = False, 0, noun.end()
     follows = text[place : place + 2].lstrip(_QUOTES)[:1]
-    if follows and follows not in " \t\r\n:='\u2019\u00a0\u202f":
+    if follows and follows not in " \t\r\n:=;'\u2019\u00a0\u202f":
         return
     line, _, below = text[place : place + _MOST_LETTERS].partition("\n")
     # `name: value` and `name = value` are assignments, which code has, too; only the next line is of interest.
     assigned = line.lstrip(" \t\"'`*")[:1] in (":", "=") or text[noun.start() - 1 : noun.start()] in ("_", ".")
     if assigned and line.strip(" \t\"'`*:=|>+\\-"):
         return
-    for number, word in enumerate(line.split()):
+    for number, word in enumerate(() if assigned else line.split()):
         says = word.lower() in _SAYS
         if not word.isalpha():
             place = text.find(word, place)
@@ -166,7 +166,10 @@ def _follows_bare(text: str, noun: re.Match[str], value: str) -> bool:
     trimmed = _trim(value)
     if not is_said(trimmed) or compile_once(r"[\w.]+[(\[=]|.*[/:$()<>\[\]{},]").match(trimmed):
         return False
-    if len(noun[0]) >= 6 and compile_once(r"[^_./-]$|$").match(text[max(0, noun.start() - 1) : noun.start()]):
+    before = text[max(0, noun.start() - 1) : noun.start()]
+    if before.isalpha():
+        return False
+    if len(noun[0]) >= 6 and before not in ("_", ".", "/", "-"):
         return True
     if _has_signs(trimmed) or "   " in text[noun.end() : noun.end() + 4] or is_strong(trimmed, least=10):
         return len(trimmed) >= 8
@@ -194,15 +197,18 @@ def _has_signs(value: str) -> bool:
 
 
 def _trim(value: str) -> str:
-    return value.rstrip(".,;:?)*" if value.endswith("!") else ".,;:!?)*")
+    value = value.rstrip(".,;:?)*")
+    return value if value[-2:-1].isdigit() else value.rstrip("!")
 
 
 def _is_value(value: str, human: str | None, *, quoted: bool = False) -> bool:
     value = _trim(value)
-    if not human:
-        return is_said(value) or bool(compile_once(r"[\w+/=~-]{24,}$").match(value) and is_strong(value))
-    word = quoted and len(value) >= 6 and is_chosen(value) and compile_once(r"[a-z]+(?:-[a-z]+){2,}$").match(value)
-    return bool(word) or is_said(value, least=5 if quoted else 6)
+    if is_said(value, least=5 if quoted else 6) or (
+        compile_once(r"(?:base64:)?[\w+/=~-]{24,}$").match(value) and is_strong(value)
+    ):
+        return True
+    words = compile_once(r"[a-z]+(?:-[a-z]+){2,}$")
+    return bool(human and quoted and words.match(value)) and is_chosen(value)
 
 
 def find_in_tables(text: str) -> Iterator[Span]:

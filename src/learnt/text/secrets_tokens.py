@@ -78,7 +78,8 @@ jsr-token jsrp_ jsrd_ jsrs_   llamacloud-key llx-            luma-key luma-
 mem0-key m0-                  netbird-token nbp_             nightfall-key NF-
 retool-key retool_            svix-key testsk_               statsig-key secret- console-
 fireworks-key fw_             gocardless-token live_         mailgun-key key-
-octopus-key API-              resend-key re_
+octopus-key API-              resend-key re_                 appsync-key da2-
+firecrawl-key fc-             yandex-token y0_
 """
 # (kind, first letters, expression after them): tokens whose prefix is glued to the rest.
 _GLUED = (
@@ -127,14 +128,16 @@ _GLUED = (
         r"(?:BSU0Eg|BQUklW|BFQyBQ|BPUEVOU1NI|BFTkNSWVBU|BEU0EgU|BQR1AgUFJJ)[A-Za-z0-9+/=]{40,}",
     ),
 )
+_PATH = r"[\w./@-]*/(?=[A-Za-z_-]*\d)[\w-]{20,}"  # with a random part
 # For a sign that all contain: (kind, required letters, expression): tokens with other characters, and addresses.
 _SHAPES = {
     "/": (
         ("google-token", "1//0", r"1//0[\w-]{40,}"),
-        ("webhook", "hooks.slack.com/", r"hooks\.slack\.com/(?:services|workflows|triggers)/[\w/+-]{20,}"),
-        ("webhook", "/api/webhooks/", r"/api/webhooks/\d{15,20}/[\w-]{40,}"),
-        ("webhook", ".office.com/", r"\.office\.com/webhook(?:b2)?/[\w@-]{40,}/IncomingWebhook/[\w/-]{40,}"),
-        ("webhook", "/hooks/catch/", r"/hooks/catch/\d{4,12}/[\w/]{6,}"),
+        (
+            "webhook",
+            "hook",
+            r"(?:web)?[Hh]ooks?\w{0,3}[./](?=[\w./@-]*/(?=[A-Za-z_-]*\d)[\w-]{20,}|catch/|services/)[\w./@+-]{16,}",
+        ),
         ("asana-token", "/1", r"[0-2]/1\d{14,16}(?:/\d{16})?:[0-9a-f]{32}"),
         ("webhook", "/with/key/", r"/with/key/[\w-]{20,}"),
     ),
@@ -143,6 +146,7 @@ _SHAPES = {
         ("azure-secret", "Q~", r"(?<![.~_-])[\w.~-]{3}\dQ~[\w.~-]{31,34}"),
     ),
     ":": (
+        ("twitch-token", "oauth:", r"oauth:[a-z0-9]{30}(?![\w-])"),
         ("rancher-token", "token-", r"token-[a-z0-9]{5}:[a-z0-9]{54}"),
         ("telegram-token", ":AA", r"(?<!\d)\d{6,12}:AA[\w-]{32,}"),
     ),
@@ -175,8 +179,8 @@ _WHOLE = (
 )
 # Prefixes that also begin ordinary names need a long random run after them.
 _COMMON = frozenset(
-    "sk- key- sess- snyk_ fw_ re_ secret- console- luma- retool_ m0- NF- "
-    "API- live_ ls__ hawk. access- v1.0- pul- phs_ xai- ico- ops_ SG. csk-".split()
+    "sk- key- sess- snyk_ fw_ re_ secret- console- retool_ m0- "
+    "API- live_ ls__ fc- da2- hawk. access- v1.0- pul- phs_ xai- ico- ops_ SG. csk-".split()
 )
 # Words before a random value that mark it as a secret. The weak ones also occur before ids.
 _MARKS = frozenset("sk rk pat key apikey token secret sec oat uat sat pw skey privkey".split())
@@ -186,10 +190,10 @@ _BLANKS = "".join(chr(code) if chr(code).isalnum() or chr(code) in "_.+-" else "
 _TAIL = r"[\w-]+(?:(?:\.\w{2})?\.[\w-]{6,})*={0,2}"
 _TAIL_BASE64 = r"[\w+/=-]+(?:\.[\w+/=-]{6,})*"
 _BASE64 = ("ops_", "fm", "glc_", "sntrys_", "whsec_", "sec-c-", "pdus+", "pdeu+", "bedrock")
-_ESCAPE = r"(?:\\(?:u00[0-7][0-9A-Fa-f]|[nrtbf])|%[0-9A-Fa-f]{2}|\[\d{1,2}(?:;\d{1,3}){0,3}m)"
-_BREAK = r"[ \\]{0,9}\r?\n[ \t>|#*]{0,16}"
+_COLOUR = r"\[\d[\d;]{0,8}m"  # what follows the escape character of a terminal
+_ESCAPE = rf"(?:{_COLOUR}|\\[nrt]|%[0-9A-F]{{2}})$"
 _LEAST = 12
-_MOST_LINES, _MOST_PARTS, _JUDGED = 40, 20, 300
+_MOST_PARTS, _JUDGED = 20, 300
 _LEAST_RANDOM = 16
 _NEAR = 2_000
 _table: dict[str, list[tuple[str, str]]] = {}
@@ -220,21 +224,18 @@ def published() -> dict[str, list[tuple[str, str]]]:
 def find_tokens(text: str) -> Iterator[Span]:
     """Find tokens with a published format, and random words after a short name."""
     long = long_words(text)
-    if not long:
-        return
-    for sign, shapes in _SHAPES.items():
+    for sign, shapes in _SHAPES.items() if long else ():
         for kind, letters, expression in shapes if sign in long else ():
             if letters in long:
                 yield from _find_shape(text, kind, expression)
-    yield from _find_runs(text)
-    if "\n" in text:
-        yield from _find_at_ends(text)
+    yield from _find_runs(text, long)
 
 
 def _find_shape(text: str, kind: str, expression: str) -> Iterator[Span]:
     for match in compile_once(expression).finditer(text):
         start = match.start()
-        if text[start - 1 : start].isalnum() and text[start].isalnum() and not _follows_escape(text, start):
+        before = text[max(0, start - 9) : start]
+        if before[-1:].isalnum() and text[start].isalnum() and not compile_once(_ESCAPE).search(before):
             continue
         if not _is_example(match[0]):
             rest = compile_once("[A-Za-z0-9]*").match(text, match.end())
@@ -245,19 +246,18 @@ def _is_example(token: str) -> bool:
     return bool(compile_once(r"(?i:your[-_]|example)|x{5}|X{5}|\*{5}|([^A])\1{7}").search(token))
 
 
-def _follows_escape(text: str, start: int) -> bool:
-    return bool(compile_once(_ESCAPE + "$").search(text[max(0, start - 9) : start]))
-
-
-def _find_runs(text: str) -> Iterator[Span]:
+def _find_runs(text: str, long: str) -> Iterator[Span]:
     """Find tokens in the runs of letters, digits and separators."""
     table = published()
     done = at = 0
-    no_token, first = compile_once(r"[a-z_.+-]+").fullmatch, compile_once("[-_.+]").split
-    for run in long_words(text).translate(_BLANKS).split():
-        short = len(run) < _LEAST_RANDOM
-        if (short and run[:3] not in _starts) or ((short or no_token(run)) and first(run, 1)[0] not in table):
+    may_be_random = compile_once(r"[A-Za-z0-9]{16}").search
+    if "[" in long:
+        long = compile_once(_COLOUR).sub(" ", long)
+    for run in long.translate(_BLANKS).split():
+        if run[:3] not in _starts and run[:2] not in _glued and (len(run) < _LEAST_RANDOM or not may_be_random(run)):
             continue
+        if run.isalnum() and run.islower() and run[:2] not in _glued and "msh" not in run:
+            continue  # a hash or a word
         near = text.find(run, at, at + _NEAR)  # a search in a long text has a cost of its own
         at = near if near >= 0 else text.find(run, at)
         found = _find_in_run(text, at, at + len(run), table) if at >= done else None
@@ -267,31 +267,12 @@ def _find_runs(text: str) -> Iterator[Span]:
         at += len(run)
 
 
-def _find_at_ends(text: str) -> Iterator[Span]:
-    """Find tokens of which only the beginning is on a line."""
-    table = published()
-    # A line that may continue a token holds nothing else.
-    for match in compile_once(r"\n[ \t>|#*]{0,16}+[\w+/=.-]{3,}+[ \t]*+(?=$|[\\\r\n\"'`])").finditer(text):
-        line = text[max(0, match.start() - 26) : match.start()].rstrip(" \\\r")
-        run = compile_once(r"[^\w.+-]").split(line)[-1]
-        if run[:3] in _starts and len(run) < _LEAST_RANDOM:
-            end = text.rindex(run, 0, match.start()) + len(run)
-            found = _find_in_run(text, end - len(run), end, table)
-            if found:
-                yield found
-
-
 def _find_in_run(text: str, start: int, end: int, table: dict[str, list[tuple[str, str]]]) -> Span | None:
-    if text[start - 1 : start] in ("\\", "%", "["):
-        escape = compile_once(_ESCAPE).match(text, start - 1)
-        start = escape.end() if escape else start
-    run = text[start:end]
-    if run.isalnum() and run.islower() and run[:2] not in _glued and "msh" not in run:
-        return None  # a hash
+    run = text[start:end].rstrip("._+-")
     parts = compile_once("[-_.+]").split(run)
     found = _find_prefix(text, start, parts, table)
     if not found and max(map(len, parts)) >= _LEAST_RANDOM:
-        return _find_named(text, start, end, parts)
+        return _find_named(text, start, start + len(run), parts)
     return found
 
 
@@ -314,25 +295,15 @@ def _find_prefix(text: str, start: int, parts: list[str], table: dict[str, list[
 
 
 def _end_of_token(text: str, start: int, prefix: str) -> int:
-    """Return where the token with this prefix ends, on this line or on a later one; 0 if it is none."""
+    """Return where the token with this prefix ends; 0 if it is none."""
     letters = _TAIL_BASE64 if prefix.startswith(_BASE64) else _TAIL
     begin = start + len(prefix)
     # A tail is judged by its beginning, but removed as a whole.
     match = compile_once(letters).match(text, begin, begin + _JUDGED)
-    tail = match[0] if match else ""
-    whole = _is_tail(prefix, tail)
-    match = compile_once(letters).match(text, begin) if whole else match
-    end = match.end() if match else begin
-    result = end if whole else 0
-    for _ in range(_MOST_LINES):
-        line = compile_once(rf"{_BREAK}({letters})[ \t]*(?=$|\\|\r?\n|[\"'`])").match(text, end)
-        if not line or (whole and not (is_drawn(line[1]) or is_strong(line[1], least=8))):
-            break
-        tail, end = tail + line[1], line.end(1)
-        if not whole and not _is_tail(prefix, tail):
-            break
-        whole, result = True, end
-    return result
+    if not match or not _is_tail(prefix, match[0]):
+        return 0
+    whole = compile_once(letters).match(text, begin)
+    return whole.end() if whole else match.end()
 
 
 def _is_tail(prefix: str, tail: str) -> bool:
@@ -352,8 +323,10 @@ def _find_named(text: str, start: int, end: int, parts: list[str]) -> Span | Non
         or text[end : end + 1] in ("+", "/")
     ):
         return None  # a part of base64 or of a path
-    for name, value in pairwise(parts[: _MOST_PARTS + 1]):
-        if len(value) < _LEAST_RANDOM or not compile_once(r"[a-z][a-z0-9]{1,13}$|[A-Z][A-Z0-9]{1,7}$").match(name):
+    name = ""
+    for word, value in pairwise(parts[: _MOST_PARTS + 1]):
+        name = word if compile_once(r"[a-z][a-z0-9]{1,13}$|[A-Z][A-Z0-9]{1,7}$").match(word) else name
+        if len(value) < _LEAST_RANDOM or not name or not (word == name or word.isdigit()):
             continue
         mark = name.lower()
         known, weak = mark in _MARKS, mark in _WEAK_MARKS

@@ -140,12 +140,15 @@ def is_said(value: str, *, least: int = 6) -> bool:
     if not is_chosen(value) or value[-1] in "=/" or not any(letter.isalpha() for letter in value):
         return False
     if compile_once(_TECHNICAL).match(value) or compile_once(
-        rf"{CAMEL}|{TYPE}|[a-z]{{3,6}}\d[a-z]{{3,6}}$|[~.]{{0,2}}/[\w./-]+$|[\w.-]+@[\w.-]*$|@\w+$"
+        rf"0[xX][0-9a-fA-F]+$|{CAMEL}|{TYPE}|[a-z]{{3,6}}\d[a-z]{{3,6}}$|[~.]{{0,2}}/[\w./-]+$|[\w.-]+@[\w.-]*$|@\w+$"
     ).match(value):
         return False
     # Names and versions are words and numbers; passwords are a word with a number, or words with a number at the end.
     if compile_once(WORDS).fullmatch(value):
-        form = r"[A-Za-z]+[-!#*?@.+_]?\d{2,4}[!#*?+_-]?$|(?:[A-Za-z]+-){2,5}\d{2,4}$|(?=.*[a-z])(?=.*[A-Z]).*[!#*?+@]"
+        form = (
+            r"[A-Za-z]+[-!#*?@.+_]?\d{2,4}[!#*?+_-]?$|(?:[A-Za-z]+-){2,5}\d{2,4}$|(?=.*[a-z])(?=.*[A-Z]).*[!#*?+@]"
+            r"|.*\d{2,}[!#*+]$"
+        )
         return bool(compile_once(form).match(value))
     return not value.isidentifier() or "_" not in value or not (value.islower() or value.isupper())
 
@@ -166,7 +169,7 @@ def is_drawn(value: str) -> bool:
     """Return whether the characters after a prefix look random: with digits, and not made of words."""
     digits = sum(letter.isdigit() for letter in value)
     changes = len(compile_once(r"[a-z][A-Z]|[A-Z][a-z]").findall(value))
-    if digits < 2 and changes < (3 if digits else 5):
+    if digits < 2 and changes < (3 if digits else 4):
         return False
     return not is_placeholder(value) and not compile_once(WORDS).fullmatch(value)
 
@@ -177,13 +180,14 @@ def is_random(value: str, *, least: int, known: bool) -> bool:
     if len(run) < least or (not known and compile_once(r"[0-9a-f]+$|[0-9A-F]+$|[A-Za-z]+$").match(run)):
         return False
     digits = len(compile_once(r"\d").findall(run))
-    if not 2 <= digits < len(run):
+    changes = len(compile_once(r"[a-z](?=[A-Z0-9])|[A-Z](?=[0-9])|[0-9](?=[A-Za-z])").findall(run))
+    if not (digits >= 2 or (known and changes * 5 >= len(run))) or digits == len(run):
         return False
-    if not (known and len(run) >= 32 and digits >= 4):
-        changes = len(compile_once(r"[a-z](?=[A-Z0-9])|[A-Z](?=[0-9])|[0-9](?=[A-Za-z])").findall(run))
-        if changes * 4 < len(run) or (len(run) < 26 and (run.islower() or run.isupper())):
-            return False
-    return not is_placeholder(value)
+    few = changes * (5 if known else 4) < len(run) or (len(run) < 26 and (run.islower() or run.isupper()))
+    if few and not (known and len(run) >= 32 and digits >= 4):
+        return False
+    words = compile_once(r"[A-Z][a-z]{2,}").findall(run)  # as in names of functions
+    return sum(map(len, words)) * 5 < len(run) * 3 and not is_placeholder(value)
 
 
 class _Index:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _BEFORE, _AFTER = 200, 400  # letters around such writing that are read again
 # The escapes of JSON, JavaScript, HTML and addresses for one visible Latin-1 character.
 _ESCAPE = (
-    r"[\\%&](?:(?<=\\)\\{0,9}(?:u00([2-7a-fA-F][0-9A-Fa-f])|x([2-7][0-9A-Fa-f])|(/))|(?<=%)(2[BbDdFf]|3[ADad]|40|5[Ff])"
+    r"[\\%&](?:(?<=\\)\\{0,9}(?:u00([2-7a-fA-F][0-9A-Fa-f])|x([2-7][0-9A-Fa-f])|(/))|(?<=%)(2[0BbDdFf]|3[ADad]|40|5[Ff])"
     r"|(?<=&)#(\d\d);)"
 )
 _LAYOUT = r"\\\\{0,7}(?:u00(?:0a|0A|0d|0D|09|20|22|26|27|3c|3C|3e|3E|60)|[nrt])"
@@ -38,6 +38,8 @@ _JOINT = (
 _LISTED = r"[\"'`],[ \t]{0,8}\\{0,9}[\"'`](?=[A-Za-z0-9]{12})"
 _LISTED_ENDS = ('_",', "_',", '_\\",', '-",', "-',", '-\\",')
 _CONTINUED = r"\\\n[ \t]*(?=[\w.~+/=-])"
+# What is between two lines over which a token is broken: the second holds nothing else.
+_BROKEN = r"\n[ \t>|#*]{0,16}+(?=[\w+/=.~-]{3,}+[ \t]*+(?:$|[\\\r\n\"'`]))"
 _LETTERS, _NO_LETTER = r"[\w.~+/=-]*", r"[^\w.~+/=-]"
 _MIN_WORD_LENGTH = 12
 _LONGEST_RUN = 8_000
@@ -74,6 +76,8 @@ def _find_joined(text: str, finders: Sequence[Finder]) -> Iterator[Span]:
             yield from _find_replaced(text, _joints(text, _LISTED), finders)
     if "\\\n" in text:
         yield from _find_replaced(text, _joints(text, _CONTINUED), finders)
+    if "\n" in text:
+        yield from _find_replaced(text, _joints(text, _BROKEN), finders[:1])
 
 
 def _joints(text: str, expression: str) -> Iterator[Piece]:
@@ -81,9 +85,11 @@ def _joints(text: str, expression: str) -> Iterator[Piece]:
     for match in compile_once(expression).finditer(text):
         start = match.start()
         stretch = text[max(0, start - 80) : start]
-        escaped = len(stretch) - len(stretch.rstrip("\\"))
+        escaped = len(stretch) - len(stretch.rstrip("\\ \r"))
         before = compile_once(_NO_LETTER).split(stretch[: len(stretch) - escaped])[-1]
         if not before or (expression == _LISTED and before[-1] not in "-_"):
+            continue
+        if expression == _BROKEN and not compile_once(r"[\d_~-]").search(before):
             continue
         after = compile_once(_LETTERS).match(text, match.end(), match.end() + 80)
         word = before + (after[0] if after else "")
@@ -151,7 +157,7 @@ def find_in_base64(text: str, finders: Sequence[Finder]) -> Iterator[Span]:
     long = long_words(text)
     # Text in base64: the first of four letters shows that the byte is a visible character.
     expression = (
-        r"[I-Za-f](?<![A-Za-z0-9+/].)[A-Za-z0-9+/]{3}(?:[I-Za-f][A-Za-z0-9+/]{3}){5,}[A-Za-z0-9+/]{0,3}={0,2}"
+        r"[I-Za-f](?<![A-Za-z0-9+/].)[A-Za-z0-9+/]{3}(?:[CI-Za-f][A-Za-z0-9+/]{3}){5,}[A-Za-z0-9+/]{0,3}={0,2}"
         r"(?![A-Za-z0-9+/])"
     )
     for run in sorted(set(compile_once(expression).findall(long)), key=len, reverse=True) if len(long) >= 24 else ():
