@@ -138,7 +138,7 @@ _SHAPES = {
             "hook",
             r"(?:web)?[Hh]ooks?\w{0,3}[./](?=[\w./@-]*/(?=[A-Za-z_-]*\d)[\w-]{20,}|catch/|services/)[\w./@+-]{16,}",
         ),
-        ("asana-token", "/1", r"[0-2]/1\d{14,16}(?:/\d{16})?:[0-9a-f]{32}"),
+        ("asana-token", "/1", r"/1(?<=[0-2]/1)\d{14,16}(?:/\d{16})?:[0-9a-f]{32}"),
         ("webhook", "/with/key/", r"/with/key/[\w-]{20,}"),
     ),
     "~": (
@@ -185,6 +185,7 @@ _COMMON = frozenset(
 # Words before a random value that mark it as a secret. The weak ones also occur before ids.
 _MARKS = frozenset("sk rk pat key apikey token secret sec oat uat sat pw skey privkey".split())
 _WEAK_MARKS = frozenset("live test prod api access refresh auth admin svc app bot sbx sandbox priv usr user".split())
+_ALL_MARKS = _MARKS | _WEAK_MARKS
 _NO_VENDOR = r"(?:sha|md|crc|blake)\d*|data|img|image|font|chunk|bundle|hash|integrity|h1|v\d+|cp\d+|commit|rev|go"
 _BLANKS = "".join(chr(code) if chr(code).isalnum() or chr(code) in "_.+-" else " " for code in range(128))
 _TAIL = r"[\w-]+(?:(?:\.\w{2})?\.[\w-]{6,})*={0,2}"
@@ -215,6 +216,7 @@ def published() -> dict[str, list[tuple[str, str]]]:
             for beginning in beginnings.split():
                 # The whole word is removed, so that no new match begins at its end.
                 expression = re.escape(beginning) + f"(?:{tail})[A-Za-z0-9]*"
+                _starts.add(beginning[:2])
                 _glued.setdefault(compile_once("[-_.]").split(beginning)[0][:2], []).append((kind, expression))
         for rows in _table.values():
             rows.sort(key=lambda row: -len(row[0]))
@@ -233,7 +235,7 @@ def find_tokens(text: str) -> Iterator[Span]:
 
 def _find_shape(text: str, kind: str, expression: str) -> Iterator[Span]:
     for match in compile_once(expression).finditer(text):
-        start = match.start()
+        start = match.start(match.lastindex or 0)
         before = text[max(0, start - 9) : start]
         if before[-1:].isalnum() and text[start].isalnum() and not compile_once(_ESCAPE).search(before):
             continue
@@ -250,14 +252,15 @@ def _find_runs(text: str, long: str) -> Iterator[Span]:
     """Find tokens in the runs of letters, digits and separators."""
     table = published()
     done = at = 0
-    may_be_random = compile_once(r"[A-Za-z0-9]{16}").search
+    random, long_random = compile_once(r"[A-Za-z0-9]{16}").search, compile_once(r"[A-Za-z0-9]{26}").search
     if "[" in long:
         long = compile_once(_COLOUR).sub(" ", long)
     for run in long.translate(_BLANKS).split():
-        if run[:3] not in _starts and run[:2] not in _glued and (len(run) < _LEAST_RANDOM or not may_be_random(run)):
-            continue
-        if run.isalnum() and run.islower() and run[:2] not in _glued and "msh" not in run:
-            continue  # a hash or a word
+        if run[:3] not in _starts and run[:2] not in _starts:
+            if len(run) < _LEAST_RANDOM or not random(run) or (run.isalnum() and run.islower() and "msh" not in run):
+                continue  # a name, a word or a hash
+            if not long_random(run) and _ALL_MARKS.isdisjoint(compile_once("[-_.+]").split(run.lower())):
+                continue
         near = text.find(run, at, at + _NEAR)  # a search in a long text has a cost of its own
         at = near if near >= 0 else text.find(run, at)
         found = _find_in_run(text, at, at + len(run), table) if at >= done else None

@@ -39,7 +39,7 @@ _LISTED = r"[\"'`],[ \t]{0,8}\\{0,9}[\"'`](?=[A-Za-z0-9]{12})"
 _LISTED_ENDS = ('_",', "_',", '_\\",', '-",', "-',", '-\\",')
 _CONTINUED = r"\\\n[ \t]*(?=[\w.~+/=-])"
 # What is between two lines over which a token is broken: the second holds nothing else.
-_BROKEN = r"\n[ \t>|#*]{0,16}+(?=[\w+/=.~-]{3,}+[ \t]*+(?:$|[\\\r\n\"'`]))"
+_BROKEN = r"\n[ \t>|#*]{0,16}+(?=[A-Za-z0-9][\w+/=.~-]{2,}+[ \t]*+(?:$|[\\\r\n\"'`]))"
 _LETTERS, _NO_LETTER = r"[\w.~+/=-]*", r"[^\w.~+/=-]"
 _MIN_WORD_LENGTH = 12
 _LONGEST_RUN = 8_000
@@ -89,7 +89,7 @@ def _joints(text: str, expression: str) -> Iterator[Piece]:
         before = compile_once(_NO_LETTER).split(stretch[: len(stretch) - escaped])[-1]
         if not before or (expression == _LISTED and before[-1] not in "-_"):
             continue
-        if expression == _BROKEN and not compile_once(r"[\d_~-]").search(before):
+        if expression == _BROKEN and not compile_once(r".*[\d_~-][A-Za-z0-9]*$").match(before[-20:]):
             continue
         after = compile_once(_LETTERS).match(text, match.end(), match.end() + 80)
         word = before + (after[0] if after else "")
