@@ -16,11 +16,12 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.support.ordinary import MOST_FALSE_ALARMS, code_files, code_lines, log_line
+from tests.support.secret_cases import LEAST_FOUND, cases, is_missed
+
 from bench.report import Bar, Report, say, table
 from bench.workspace import Workspace
 from learnt.text.redact import redact
-from tests.support.ordinary import MOST_FALSE_ALARMS, code_files, code_lines, log_line
-from tests.support.secret_cases import LEAST_FOUND, cases, is_missed
 
 SEEDS = range(5)
 LOG_LINES = 200_000
@@ -60,7 +61,9 @@ def measure(workspace: Workspace) -> Report:
     if OTHER:
         worst = max(ours / theirs for ours, theirs in times.values())
         bars.append(Bar(f"at most {MAX_RATIO} × the other's time: {worst:.2f} ×", worst <= MAX_RATIO))
-    return Report("Redaction", f"Seeds 0 to {len(SEEDS) - 1}, texts in pieces of {PIECE:,} characters.", tables, tuple(bars))
+    return Report(
+        "Redaction", f"Seeds 0 to {len(SEEDS) - 1}, texts in pieces of {PIECE:,} characters.", tables, tuple(bars)
+    )
 
 
 def _find() -> tuple[float, str]:
@@ -103,7 +106,8 @@ def _time(folder: Path) -> dict[str, list[float]]:
 
 
 def _ask(worker: subprocess.Popen[str]) -> dict[str, float]:
-    assert worker.stdin and worker.stdout
+    assert worker.stdin
+    assert worker.stdout
     print(file=worker.stdin, flush=True)
     seconds: dict[str, float] = json.loads(worker.stdout.readline())
     return seconds

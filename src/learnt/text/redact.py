@@ -33,7 +33,7 @@ _JOINTS = tuple(
     f"{quote}{sign}" for quote in "\"'`" for sign in (" +", "+", " .", ".", ' "', " '", "\n", " \\", "\\", " &")
 )
 _MIN_SECRET_LENGTH = 18
-_LONG = 5_000  # a longer text nearly always contains a long word or one of the letters
+_LONG = 1_000  # a longer text nearly always contains a long word or one of the letters
 PURGED = "[purged]"
 _MIN_PURGED_LENGTH = 12  # shorter texts occur by chance
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 
 from learnt.text.secrets_places import find_in_commands, find_in_files
 from learnt.text.secrets_prose import find_in_prose, find_in_tables
-from learnt.text.secrets_tokens import find_aws_pairs, find_key_files, find_private_keys, find_tokens
+from learnt.text.secrets_tokens import find_key_files, find_private_keys, find_tokens
 from learnt.text.secrets_values import (
     CAMEL,
     KEYS,
@@ -83,10 +83,10 @@ _ABOUT = frozenset(
 )
 # Words before `token` for something else than a credential: a position in a list, a lock, a check against forgery, the
 # number of a request. If the last could be a credential, too, it is none if its value is an id.
-_CURSOR = (
-    r"(?i)(?:next|prev(?:ious)?|page|paging|pagination|cursor|continu\w{0,9}|start(?:ing)?|resum\w{1,4}|sync|marker"
-    r"|scroll|lock|change|update|input|output|idempotency|csrf\w{0,12}|xsrf|requestverification|anti-?forgery"
-    r"|lifecycle[_-]?action|work[_-]?unit)[ _-]?$"
+_CURSORS = tuple(
+    "next prev previous page paging pagination cursor continuation continue start starting resume resumption sync "
+    "marker scroll lock change update input output idempotency csrf csrfmiddleware xsrf requestverification "
+    "anti-forgery antiforgery lifecycleaction lifecycle-action lifecycle_action workunit work-unit work_unit".split()
 )
 _ID = r"[0-9A-Za-z]{6,8}(?:-[0-9A-Za-z]{4}){3}-[0-9A-Za-z]{12}(?![\w-])|arn:"
 _BARE = r"[^\s\"'`<>,;()\[\]{}|\\&]+"
@@ -198,7 +198,7 @@ def _names_a_secret(text: str, name: re.Match[str]) -> bool:
 
 def _is_cursor(text: str, name: re.Match[str], before: str) -> bool:
     """Return whether a token is a position in a list, a lock or the id of a request."""
-    if compile_once(_CURSOR).search(before[-30:]):
+    if before.rstrip(" _-").lower().endswith(_CURSORS):
         return True
     numbered = compile_once(r"(?i)(?:client|request|import|export)[_-]?$").search(before[-30:])
     return bool(
@@ -358,7 +358,6 @@ _PLAIN_FINDERS: tuple[tuple[tuple[str, ...], Callable[[str], Iterator[Span]]], .
     (("private key", "openvpn"), find_private_keys),
     (("private-", '"kty'), find_key_files),
     (("://",), _logins),
-    (("akia", "asia"), find_aws_pairs),
     ((), find_tokens),
     (("authorization", "bearer", "basic"), _headers),
     (("cookie",), _cookies),

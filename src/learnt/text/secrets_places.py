@@ -64,32 +64,25 @@ _BEFORE = {
     "login": ("cargo login", "vault login"),
     "secret": ("enable secret",),
     "identified by": ("identified by",),
-    "community": ("snmp-server community",),
     "securestring": ("convertto-securestring -string", "convertto-securestring"),
-    "unlock": ("bw unlock",),
-    "obscure": ("rclone obscure",),
-    " using": ("user _ using",),
-    "createuser": ("createuser _ sha", "createuser _ md5"),
 }
 # The same for commands with the password as their last word.
 _AT_END = {
-    "passwd": ("mkpasswd", "openssl passwd", "mosquitto_passwd", "htpasswd -", "smbpasswd"),
-    "passphrase": ("wpa_passphrase",),
-    "rabbitmqctl": ("rabbitmqctl add_user", "rabbitmqctl change_password"),
-    "kv put": ("kv put",),
+    "pass": ("mkpasswd", "openssl passwd", "mosquitto_passwd", "htpasswd -", "smbpasswd", "wpa_passphrase",
+             "rabbitmqctl change_password", "poetry config http-basic"),
+    "secret": ("dotnet user-secrets set",),
+    "login": ("bw login",),
+    "add_user": ("rabbitmqctl add_user",),
     "alias set": ("mc alias set",),
-    "user-secrets": ("dotnet user-secrets set",),
     "net use": ("net user", "net use"),
-    "config ": ("poetry config", "composer config", "mc config host add"),
-    "bw login": ("bw login",),
 }  # fmt: skip
 _ARGUMENTS = rf"(?:{_NEXT}(?:\\?\"[^\"\n]{{0,100}}\"|'[^'\n]{{0,100}}'|[^\s\"'`|;&<>()]{{1,100}})){{1,8}}"
 # A call with the name of a user and a password as two strings.
 _CALL = (
-    r"(?i)(?:auth\w{0,12}|login|connect|connection|pdo)[ \t]{0,4}[=:]?[ \t]{0,4}(?:[\w.]{1,40})?\((?:[^()\n]{1,200}?,)?"
+    r"(?i)(?:auth\w{0,12}|login|connect(?:ion)?|pdo)[ \t]{0,4}[=:]?[ \t]{0,4}(?:[\w.]{1,40})?\((?:[^()\n]{1,200}?,)?"
     r"\s{0,9}\\{0,9}[\"'][^\"'\n]{1,80}?\\{0,9}[\"'],\s{0,9}\\{0,9}[\"']([^\"'\\\n]{4,100})\\{0,9}[\"']"
 )
-_CALLS = ("auth", "login(", "connect(", "connection(", "pdo(")
+_CALLS = ("auth", "login", "connect", "pdo(")
 _KINDS = ("kind: secret", 'kind":"secret', 'kind": "secret', 'kind\\": \\"secret', 'kind\\":\\"secret')
 # Commands that read a password from their standard input, and options whose value is a command that prints one.
 _FED = (
@@ -131,10 +124,9 @@ def find_in_commands(text: str) -> Iterator[Span]:
     """Find passwords in command lines."""
     if "-" in text:
         yield from _find_options(text)
-    lower = lower_case(text)
     for places, at_end in ((_BEFORE, False), (_AT_END, True)):
         for letters, commands in places.items():
-            for command in commands if letters in lower else ():
+            for command in commands if find_places(text, (letters,)) else ():
                 yield from _find_arguments(text, command, at_end=at_end)
     yield from _find_fed(text)
     if "@" in text:
@@ -149,13 +141,14 @@ def _find_options(text: str) -> Iterator[Span]:
     """Find the values of short password options after a program that has them, or that could be nothing else."""
     for match in compile_once(_OPTION).finditer(text):
         line = text[max(0, match.start() - 300) : match.start()]
-        if match[1] not in _ANY and not any(program in line for program in _WITH_OPTION[match[1]]):
+        if not any(program in line for program in _WITH_OPTION[match[1]]) and match[1] not in _ANY:
+            continue
+        value = _value_of_option(text, match.end(), "s") if match[1] in _ANY else None
+        if match[1] in _ANY and not value:
             continue
         line = compile_once(r"\n|\\n|\||;|&&|\$\(").split(line)[-1]
         form = _form(line, match[1])
-        if not form and match[1] not in _ANY:
-            continue
-        value = _value_of_option(text, match.end(), form or "s")
+        value = _value_of_option(text, match.end(), form) if form else value
         if value and (form or is_hard(text[value[0] : value[1]])):
             yield *value, "password"
 
@@ -181,14 +174,12 @@ def _value_of_option(text: str, end: int, form: str) -> tuple[int, int] | None:
 
 
 def _find_arguments(text: str, command: str, *, at_end: bool) -> Iterator[Span]:
-    """Find the word after a command, or its last word; `_` in a command is any word."""
-    anchor, gap, rest = command.partition(" _ ")
-    for place in find_places(text, (anchor,)):
+    """Find the word after a command, or its last word."""
+    for place in find_places(text, (command,)):
         if text[place - 1 : place].isalnum():
             continue  # a part of a word
-        before = rf"[ \t]{{1,8}}[^\s\"'`]{{1,60}}[ \t]{{1,8}}(?i:{rest})" if gap else r"[\w./:-]{0,60}"
-        value = rf"{_ARGUMENTS}" if at_end else rf"(?:{_NEXT}|[ \t]?(?=[\"'])){_WORD}"
-        match = compile_once(before + value).match(text, place + len(anchor))
+        value = _ARGUMENTS if at_end else rf"(?:{_NEXT}|[ \t]?(?=[\"'])){_WORD}"
+        match = compile_once(r"[\w./:-]{0,60}" + value).match(text, place + len(command))
         span = (_last_word(match) if at_end else match.span(match.lastindex or 0)) if match else None
         if span:
             word = text[span[0] : span[1]].rstrip(",;.")
@@ -248,13 +239,12 @@ def _find_logins(text: str) -> Iterator[Span]:
 
 def find_in_files(text: str) -> Iterator[Span]:
     """Find passwords in calls, `.pgpass` and Kubernetes secrets."""
-    lower = lower_case(text)
     for place in find_places(text, _CALLS):
         match = compile_once(_CALL).match(text, place)
         if match and " " not in match[1] and is_chosen(match[1]) and has_more_than_letters(match[1]):
             yield *match.span(1), "password"
     yield from _find_pgpass(text)
-    if "kind" in lower and "secret" in lower:
+    if find_places(text, ("secret",)) and "kind" in lower_case(text):
         yield from _find_kubernetes(text)
 
 

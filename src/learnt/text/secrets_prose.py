@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from learnt.text.secrets_values import KEYS, compile_once, find_places, is_chosen, is_said, is_strong, long_words
+from learnt.text.secrets_values import KEYS, compile_once, find_places, is_chosen, is_said, is_strong
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,9 +26,10 @@ _DRAWN = (
 )
 _NOUN = rf"(?i)(?:({_HUMAN})|{_DRAWN})"
 _NOUNS = (
-    "pass", "pw", "kennw", "zugang", "mdp", "contrase", "clave", "psk", "token", "secret", "key", "schl\u00fcssel",
-    "geheimnis", "jeton", "cl\u00e9", "cred", "identifiants", "login",
+    "pass", "pw", "kennw", "zugang", "mdp", "contrase", "clave", "psk", "token", "secret", "key", "geheimnis", "jeton",
+    "cred", "identifiants", "login",
 )  # fmt: skip
+_OTHER_NOUNS = (*_NOUNS, "schl\u00fcssel", "cl\u00e9")
 # Words after which a sentence gives the value.
 _SAYS = frozenset(
     "is was are be been to now one : -> => \u2192 \u2014 \u2013 ist war lautet hei\u00dft wird auf est c'est "
@@ -42,9 +43,8 @@ _PAIR = (
     r"[ \t]+[\"'`]?[\w.@-]{1,60}[\"'`]?(?:[ \t]*[/|][ \t]*|:)[\"'`]?([^\s\"'`\\|]{4,100})"
 )
 _QUOTES = "\"'`*\u00ab\u00bb\u201e\u201c\u201d\u2018\u2019\\()"
-# A part of any value, unless it has many letters: a digit next to a letter or a sign, or words with hyphens.
+# A part of any value: a digit next to a letter or a sign, or words with hyphens.
 _VALUE = r"[\d-](?:(?<=-)[a-z]+-|(?<=[A-Za-z!#$%&*+./=?@^~_-]\d)|(?<=\d)[!#$%&*+./=?@^~_-]*[A-Za-z])"
-_MANY_LETTERS = r"(?<![\w+/=~-])(?=[a-z_+/=~-]*[A-Z])(?=[A-Z_+/=~-]*[a-z])[A-Za-z_+/=~-]{24}"
 _BASE64 = r"[A-Z0-9+][A-Za-z0-9+/]{0,11}$"
 _MOST_WORDS, _MOST_LETTERS = 12, 240
 _SIGNS = ("|", "\u2502", "\t", ";", ",")
@@ -56,14 +56,13 @@ def find_in_prose(text: str) -> Iterator[Span]:
     """Find passwords in sentences such as `the password for X is …`, also on the next line."""
     if text.isalpha():
         return
-    places = find_places(text, _NOUNS)
-    letters = bool(places) and bool(compile_once(_MANY_LETTERS).search(long_words(text)))
-    if not places or not (letters or compile_once(_VALUE).search(text)):
+    places = find_places(text, _NOUNS if text.isascii() else _OTHER_NOUNS)
+    if not places or not compile_once(_VALUE).search(text):
         return
     done = value_at = 0
     named = any(word in text for word in _AS)
     for place in places:
-        value_at = value_at if value_at > place or letters else _next_value(text, place)
+        value_at = value_at if value_at > place else _next_value(text, place)
         ahead = value_at <= place + 2 * _MOST_LETTERS
         if place < done or not (ahead or named):
             continue
@@ -82,6 +81,8 @@ def _next_value(text: str, place: int) -> int:
 def _find_values(text: str, place: int, *, ahead: bool, named: bool) -> Iterator[tuple[str, int]]:
     """Yield the value that a sentence gives for a noun, and where it begins."""
     noun = compile_once(_NOUN).match(text, place)
+    if not noun and text[place] not in "cCzZiIlL":
+        return
     # Short words occur in base64, too.
     if noun and noun[1] and len(noun[0]) <= 4 and compile_once(_BASE64).search(text[max(0, place - 12) : place]):
         noun = None
@@ -93,7 +94,7 @@ def _find_values(text: str, place: int, *, ahead: bool, named: bool) -> Iterator
         value = _value_before(line) if named else ""
         if value and _is_value(value, noun[1]):
             yield _trim(value), place - len(line) + line.rindex(value)
-    pair = compile_once(_PAIR).match(text, place) if ahead else None
+    pair = compile_once(_PAIR).match(text, place) if ahead and text[place] in "cCzZiIlL" else None
     if pair and _is_value(pair[1], "password"):
         yield _trim(pair[1]), pair.start(1)
 

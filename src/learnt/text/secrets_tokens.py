@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from learnt.text.secrets_values import WORDS, compile_once, is_drawn, is_placeholder, is_random, is_strong, long_words
+from learnt.text.secrets_values import WORDS, compile_once, is_drawn, is_random, long_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ _SHAPES = {
         (
             "webhook",
             "hook",
-            r"(?:web)?[Hh]ooks?\w{0,3}[./](?=[\w./@-]*/(?=[A-Za-z_-]*\d)[\w-]{20,}|catch/|services/)[\w./@+-]{16,}",
+            rf"ook(?<=[Hh]ook)s?\w{{0,3}}[./]((?={_PATH}|catch/|services/)[\w./@+-]{{16,}})",
         ),
         ("asana-token", "/1", r"/1(?<=[0-2]/1)\d{14,16}(?:/\d{16})?:[0-9a-f]{32}"),
         ("webhook", "/with/key/", r"/with/key/[\w-]{20,}"),
@@ -185,9 +185,8 @@ _COMMON = frozenset(
 # Words before a random value that mark it as a secret. The weak ones also occur before ids.
 _MARKS = frozenset("sk rk pat key apikey token secret sec oat uat sat pw skey privkey".split())
 _WEAK_MARKS = frozenset("live test prod api access refresh auth admin svc app bot sbx sandbox priv usr user".split())
-_ALL_MARKS = _MARKS | _WEAK_MARKS
+_ALL_MARKS = _MARKS | _WEAK_MARKS | {"atlasv1"}
 _NO_VENDOR = r"(?:sha|md|crc|blake)\d*|data|img|image|font|chunk|bundle|hash|integrity|h1|v\d+|cp\d+|commit|rev|go"
-_BLANKS = "".join(chr(code) if chr(code).isalnum() or chr(code) in "_.+-" else " " for code in range(128))
 _TAIL = r"[\w-]+(?:(?:\.\w{2})?\.[\w-]{6,})*={0,2}"
 _TAIL_BASE64 = r"[\w+/=-]+(?:\.[\w+/=-]{6,})*"
 _BASE64 = ("ops_", "fm", "glc_", "sntrys_", "whsec_", "sec-c-", "pdus+", "pdeu+", "bedrock")
@@ -195,7 +194,7 @@ _COLOUR = r"\[\d[\d;]{0,8}m"  # what follows the escape character of a terminal
 _ESCAPE = rf"(?:{_COLOUR}|\\[nrt]|%[0-9A-F]{{2}})$"
 _LEAST = 12
 _MOST_PARTS, _JUDGED = 20, 300
-_LEAST_RANDOM = 16
+_LEAST_RANDOM, _LEAST_RUN = 16, 10
 _NEAR = 2_000
 _table: dict[str, list[tuple[str, str]]] = {}
 _glued: dict[str, list[tuple[str, str]]] = {}
@@ -252,10 +251,11 @@ def _find_runs(text: str, long: str) -> Iterator[Span]:
     """Find tokens in the runs of letters, digits and separators."""
     table = published()
     done = at = 0
-    random, long_random = compile_once(r"[A-Za-z0-9]{16}").search, compile_once(r"[A-Za-z0-9]{26}").search
+    random = compile_once(r"(?<![A-Za-z0-9])[A-Za-z0-9]{16}").search
+    long_random = compile_once(r"(?<![A-Za-z0-9])[A-Za-z0-9]{24}").search
     if "[" in long:
         long = compile_once(_COLOUR).sub(" ", long)
-    for run in long.translate(_BLANKS).split():
+    for run in compile_once(rf"(?<![A-Za-z0-9_.+-])[A-Za-z0-9_.+-]{{{_LEAST_RUN},}}+").findall(long):
         if run[:3] not in _starts and run[:2] not in _starts:
             if len(run) < _LEAST_RANDOM or not random(run) or (run.isalnum() and run.islower() and "msh" not in run):
                 continue  # a name, a word or a hash
@@ -387,12 +387,3 @@ def find_key_files(text: str) -> Iterator[Span]:
     if '"kty' in text:
         for match in compile_once(r"\"(?:d|p|q|dp|dq|qi|k)\\{0,3}\"\s?:\s?\\{0,3}\"([\w-]{20,})").finditer(text):
             yield *match.span(1), "private-key"
-
-
-def find_aws_pairs(text: str) -> Iterator[Span]:
-    """Find AWS secret keys in a text that also contains a key id."""
-    if not ("AKIA" in text or "ASIA" in text) or not compile_once(r"A[KS]IA[A-Z0-9]{16}").search(text):
-        return
-    for match in compile_once(r"(?<![\w/+=-])[A-Za-z0-9/+]{40}(?![\w/+=-])").finditer(text):
-        if is_strong(match[0]) and match[0].lower() != match[0] != match[0].upper() and not is_placeholder(match[0]):
-            yield *match.span(), "aws-secret-key"

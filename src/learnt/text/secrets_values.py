@@ -129,7 +129,11 @@ def is_chosen(value: str) -> bool:
     """Return whether a value where a password is expected may be one, even if it is a plain word."""
     named = value.isupper() and value.replace("_", "").replace("-", "").isalpha()
     return (
-        len(value) >= 4 and not named and not value.isdigit() and value[0] not in "<$-/" and not is_placeholder(value)
+        len(value) >= 4
+        and not named
+        and compile_once(r".*[A-Za-z]").match(value)
+        and value[0] not in "<$-/"
+        and not is_placeholder(value)
     )
 
 
@@ -187,7 +191,7 @@ def is_random(value: str, *, least: int, known: bool) -> bool:
     if few and not (known and len(run) >= 32 and digits >= 4):
         return False
     words = compile_once(r"[A-Z][a-z]{2,}").findall(run)  # as in names of functions
-    return sum(map(len, words)) * 5 < len(run) * 3 and not is_placeholder(value)
+    return (len(run) >= 32 or sum(map(len, words)) * 5 < len(run) * 3) and not is_placeholder(value)
 
 
 class _Index:

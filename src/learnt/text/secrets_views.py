@@ -34,9 +34,6 @@ _JOINT = (
     rf"([\"'`])(?<=[\w.~+/=\\-].)(?=[\s\\+.&|<~])(?:{_BLANK}(?:\+|\.\.?|&|\|\||<>|\\{{1,4}}|~)?{_BLANK})(?<![\"'`])"
     r"[fbru]?\\{0,9}\1(?=[\w.~+/=-])"
 )
-# What is between a prefix and the rest of a token in a list.
-_LISTED = r"[\"'`],[ \t]{0,8}\\{0,9}[\"'`](?=[A-Za-z0-9]{12})"
-_LISTED_ENDS = ('_",', "_',", '_\\",', '-",', "-',", '-\\",')
 _CONTINUED = r"\\\n[ \t]*(?=[\w.~+/=-])"
 # What is between two lines over which a token is broken: the second holds nothing else.
 _BROKEN = r"\n[ \t>|#*]{0,16}+(?=[A-Za-z0-9][\w+/=.~-]{2,}+[ \t]*+(?:$|[\\\r\n\"'`]))"
@@ -72,8 +69,6 @@ def find_in_views(text: str, finders: Sequence[Finder], joiners: Sequence[Finder
 def _find_joined(text: str, finders: Sequence[Finder]) -> Iterator[Span]:
     if '"' in text or "'" in text or "`" in text:
         yield from _find_replaced(text, _joints(text, _JOINT), finders)
-        if ('",' in text or "'," in text) and any(end in text for end in _LISTED_ENDS):
-            yield from _find_replaced(text, _joints(text, _LISTED), finders)
     if "\\\n" in text:
         yield from _find_replaced(text, _joints(text, _CONTINUED), finders)
     if "\n" in text:
@@ -87,9 +82,7 @@ def _joints(text: str, expression: str) -> Iterator[Piece]:
         stretch = text[max(0, start - 80) : start]
         escaped = len(stretch) - len(stretch.rstrip("\\ \r"))
         before = compile_once(_NO_LETTER).split(stretch[: len(stretch) - escaped])[-1]
-        if not before or (expression == _LISTED and before[-1] not in "-_"):
-            continue
-        if expression == _BROKEN and not compile_once(r".*[\d_~-][A-Za-z0-9]*$").match(before[-20:]):
+        if not before or (expression == _BROKEN and not compile_once(r".*[\d_~-][A-Za-z0-9]*$").match(before[-20:])):
             continue
         after = compile_once(_LETTERS).match(text, match.end(), match.end() + 80)
         word = before + (after[0] if after else "")
@@ -155,9 +148,9 @@ def _place(position: int, starts: list[int], offsets: list[int]) -> int:
 def find_in_base64(text: str, finders: Sequence[Finder]) -> Iterator[Span]:
     """Find tokens and passwords encoded in base64."""
     long = long_words(text)
-    # Text in base64: the first of four letters shows that the byte is a visible character.
+    # Text in base64: the first of four letters shows that the byte is a visible character or a line break.
     expression = (
-        r"[I-Za-f](?<![A-Za-z0-9+/].)[A-Za-z0-9+/]{3}(?:[CI-Za-f][A-Za-z0-9+/]{3}){5,}[A-Za-z0-9+/]{0,3}={0,2}"
+        r"(?<![A-Za-z0-9+/])[I-Za-f][A-Za-z0-9+/]{3}(?:[CI-Za-f][A-Za-z0-9+/]{3}){5,}[A-Za-z0-9+/]{0,3}={0,2}"
         r"(?![A-Za-z0-9+/])"
     )
     for run in sorted(set(compile_once(expression).findall(long)), key=len, reverse=True) if len(long) >= 24 else ():
