@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 
 from learnt.text.secrets_places import find_in_commands, find_in_files
 from learnt.text.secrets_prose import find_in_prose, find_in_tables
-from learnt.text.secrets_tokens import find_key_files, find_private_keys, find_tokens
+from learnt.text.secrets_tokens import find_private_keys, find_tokens
 from learnt.text.secrets_values import (
     CAMEL,
     KEYS,
@@ -355,8 +355,7 @@ def _kind(key: str) -> str:
 
 
 _PLAIN_FINDERS: tuple[tuple[tuple[str, ...], Callable[[str], Iterator[Span]]], ...] = (
-    (("private key", "openvpn"), find_private_keys),
-    (("private-", '"kty'), find_key_files),
+    (("private", "openvpn", '"kty'), find_private_keys),
     (("://",), _logins),
     ((), find_tokens),
     (("authorization", "bearer", "basic"), _headers),

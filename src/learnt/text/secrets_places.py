@@ -72,9 +72,8 @@ _AT_END = {
              "rabbitmqctl change_password", "poetry config http-basic"),
     "secret": ("dotnet user-secrets set",),
     "login": ("bw login",),
-    "add_user": ("rabbitmqctl add_user",),
-    "alias set": ("mc alias set",),
-    "net use": ("net user", "net use"),
+    "user": ("rabbitmqctl add_user", "net user"),
+    "net use": ("net use",),
 }  # fmt: skip
 _ARGUMENTS = rf"(?:{_NEXT}(?:\\?\"[^\"\n]{{0,100}}\"|'[^'\n]{{0,100}}'|[^\s\"'`|;&<>()]{{1,100}})){{1,8}}"
 # A call with the name of a user and a password as two strings.
@@ -141,7 +140,7 @@ def _find_options(text: str) -> Iterator[Span]:
     """Find the values of short password options after a program that has them, or that could be nothing else."""
     for match in compile_once(_OPTION).finditer(text):
         line = text[max(0, match.start() - 300) : match.start()]
-        if not any(program in line for program in _WITH_OPTION[match[1]]) and match[1] not in _ANY:
+        if match[1] not in _ANY and not any(program in line for program in _WITH_OPTION[match[1]]):
             continue
         value = _value_of_option(text, match.end(), "s") if match[1] in _ANY else None
         if match[1] in _ANY and not value:

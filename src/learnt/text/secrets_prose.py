@@ -35,6 +35,7 @@ _SAYS = frozenset(
     "is was are be been to now one : -> => \u2192 \u2014 \u2013 ist war lautet hei\u00dft wird auf est c'est "
     "\u00e9tait sera devient en es era ser\u00e1 a \u00e0 por".split()
 )
+_SAYING = rf"[:=]|(?i:\s(?:{'|'.join(sorted(_SAYS - {':'}))})\s)"
 _AS = (" as ", " als ", " comme ", " como ")
 _WITH = r"(?i)(?:(?<!\w)(?:with|using|mit|avec|con|und|and|et|y|/)|,)[ \t]+(?:\w{2,6}[ \t]+){0,2}(?:mot de )?$"
 _PAIR = (
@@ -46,7 +47,7 @@ _QUOTES = "\"'`*\u00ab\u00bb\u201e\u201c\u201d\u2018\u2019\\()"
 # A part of any value: a digit next to a letter or a sign, or words with hyphens.
 _VALUE = r"[\d-](?:(?<=-)[a-z]+-|(?<=[A-Za-z!#$%&*+./=?@^~_-]\d)|(?<=\d)[!#$%&*+./=?@^~_-]*[A-Za-z])"
 _BASE64 = r"[A-Z0-9+][A-Za-z0-9+/]{0,11}$"
-_MOST_WORDS, _MOST_LETTERS = 12, 240
+_MOST_WORDS, _MOST_LETTERS, _MOST_LETTERS_ABOVE = 12, 240, 40
 _SIGNS = ("|", "\u2502", "\t", ";", ",")
 _MOST_ROWS = 200
 _CELL = r"(?i)[*_`\" ]*(?:[\w.-]{1,30}[ _.-]){0,3}(?:" + _HUMAN + "|mot de passe|" + _DRAWN + r")[*_`\": ]*$"
@@ -80,6 +81,8 @@ def _next_value(text: str, place: int) -> int:
 
 def _find_values(text: str, place: int, *, ahead: bool, named: bool) -> Iterator[tuple[str, int]]:
     """Yield the value that a sentence gives for a noun, and where it begins."""
+    if text[place - 1 : place].isalpha() and text[place : place + 4].lower() not in ("pass", "kenn"):
+        return
     noun = compile_once(_NOUN).match(text, place)
     if not noun and text[place] not in "cCzZiIlL":
         return
@@ -110,7 +113,10 @@ def _find_after(text: str, noun: re.Match[str]) -> Iterator[tuple[str, int]]:
     assigned = line.lstrip(" \t\"'`*")[:1] in (":", "=") or text[noun.start() - 1 : noun.start()] in ("_", ".")
     if assigned and line.strip(" \t\"'`*:=|>+\\-"):
         return
-    for number, word in enumerate(() if assigned else line.split()):
+    words = [] if assigned else line.split()
+    if words and not compile_once(_SAYING).search(line):
+        del words[1:]
+    for number, word in enumerate(words):
         says = word.lower() in _SAYS
         if not word.isalpha():
             place = text.find(word, place)
@@ -129,7 +135,7 @@ def _find_after(text: str, noun: re.Match[str]) -> Iterator[tuple[str, int]]:
         said, between = said or says, 0 if says else between + said
         if number >= _MOST_WORDS or between > 2:
             return
-    if below:
+    if below and (len(line) <= _MOST_LETTERS_ABOVE or line.rstrip().endswith(":")):
         yield from _find_below(text, place + text[place:].index("\n"), noun[1])
 
 

@@ -194,7 +194,8 @@ _COLOUR = r"\[\d[\d;]{0,8}m"  # what follows the escape character of a terminal
 _ESCAPE = rf"(?:{_COLOUR}|\\[nrt]|%[0-9A-F]{{2}})$"
 _LEAST = 12
 _MOST_PARTS, _JUDGED = 20, 300
-_LEAST_RANDOM, _LEAST_RUN = 16, 10
+_LEAST_RANDOM = 16
+_RUN = r"[A-Za-z0-9](?<![A-Za-z0-9_.+-].)[A-Za-z0-9_.+-]{9,}+"
 _NEAR = 2_000
 _table: dict[str, list[tuple[str, str]]] = {}
 _glued: dict[str, list[tuple[str, str]]] = {}
@@ -215,7 +216,7 @@ def published() -> dict[str, list[tuple[str, str]]]:
             for beginning in beginnings.split():
                 # The whole word is removed, so that no new match begins at its end.
                 expression = re.escape(beginning) + f"(?:{tail})[A-Za-z0-9]*"
-                _starts.add(beginning[:2])
+                _starts.add(beginning[:3])
                 _glued.setdefault(compile_once("[-_.]").split(beginning)[0][:2], []).append((kind, expression))
         for rows in _table.values():
             rows.sort(key=lambda row: -len(row[0]))
@@ -251,12 +252,15 @@ def _find_runs(text: str, long: str) -> Iterator[Span]:
     """Find tokens in the runs of letters, digits and separators."""
     table = published()
     done = at = 0
-    random = compile_once(r"(?<![A-Za-z0-9])[A-Za-z0-9]{16}").search
-    long_random = compile_once(r"(?<![A-Za-z0-9])[A-Za-z0-9]{24}").search
+    first = compile_once("[-_.+]").split
+    random = compile_once(r"[A-Za-z0-9](?<![A-Za-z0-9].)[A-Za-z0-9]{15}").search
+    long_random = compile_once(r"[A-Za-z0-9](?<![A-Za-z0-9].)[A-Za-z0-9]{23}").search
     if "[" in long:
         long = compile_once(_COLOUR).sub(" ", long)
-    for run in compile_once(rf"(?<![A-Za-z0-9_.+-])[A-Za-z0-9_.+-]{{{_LEAST_RUN},}}+").findall(long):
-        if run[:3] not in _starts and run[:2] not in _starts:
+    for run in compile_once(_RUN).findall(long):
+        if run[:2] not in _starts and (
+            run[:3] not in _starts or (run[:2] not in _glued and first(run, 1)[0] not in table)
+        ):
             if len(run) < _LEAST_RANDOM or not random(run) or (run.isalnum() and run.islower() and "msh" not in run):
                 continue  # a name, a word or a hash
             if not long_random(run) and _ALL_MARKS.isdisjoint(compile_once("[-_.+]").split(run.lower())):
@@ -354,7 +358,8 @@ def _find_named(text: str, start: int, end: int, parts: list[str]) -> Span | Non
 
 
 def find_private_keys(text: str) -> Iterator[Span]:
-    """Find private key blocks; one that is cut off ends with its last line of base64."""
+    """Find private key blocks and files; a block that is cut off ends with its last line of base64."""
+    yield from _find_key_files(text)
     label = r"[A-Za-z0-9 -]{0,40}(?:PRIVATE KEY(?: BLOCK)?|OpenVPN [\w -]{0,20}key(?: V\d)?)[ -]-{3,4}"
     begins = list(compile_once(rf"-{{4,5}} ?BEGIN {label}").finditer(text))
     for number, begin in enumerate(begins):
@@ -375,7 +380,7 @@ def find_private_keys(text: str) -> Iterator[Span]:
 _GAP = r"(?:(?:\\{1,8}[nrt]|[\s\"'+>#|,]){1,60}+(?:\d{1,5}(?:\t|\\+t|[:|] ?)[ \t]{0,8})?)"
 
 
-def find_key_files(text: str) -> Iterator[Span]:
+def _find_key_files(text: str) -> Iterator[Span]:
     """Find the secret lines of PuTTY's key files, and the secret numbers of a JSON web key."""
     if "Private-" in text:
         expression = rf"Private-Lines: ?\d{{1,4}}((?:{_GAP}[A-Za-z0-9+/=]{{8,80}}(?![A-Za-z0-9+/:-]))+)"

@@ -34,7 +34,6 @@ _JOINT = (
     rf"([\"'`])(?<=[\w.~+/=\\-].)(?=[\s\\+.&|<~])(?:{_BLANK}(?:\+|\.\.?|&|\|\||<>|\\{{1,4}}|~)?{_BLANK})(?<![\"'`])"
     r"[fbru]?\\{0,9}\1(?=[\w.~+/=-])"
 )
-_CONTINUED = r"\\\n[ \t]*(?=[\w.~+/=-])"
 # What is between two lines over which a token is broken: the second holds nothing else.
 _BROKEN = r"\n[ \t>|#*]{0,16}+(?=[A-Za-z0-9][\w+/=.~-]{2,}+[ \t]*+(?:$|[\\\r\n\"'`]))"
 _LETTERS, _NO_LETTER = r"[\w.~+/=-]*", r"[^\w.~+/=-]"
@@ -69,8 +68,6 @@ def find_in_views(text: str, finders: Sequence[Finder], joiners: Sequence[Finder
 def _find_joined(text: str, finders: Sequence[Finder]) -> Iterator[Span]:
     if '"' in text or "'" in text or "`" in text:
         yield from _find_replaced(text, _joints(text, _JOINT), finders)
-    if "\\\n" in text:
-        yield from _find_replaced(text, _joints(text, _CONTINUED), finders)
     if "\n" in text:
         yield from _find_replaced(text, _joints(text, _BROKEN), finders[:1])
 
@@ -150,7 +147,7 @@ def find_in_base64(text: str, finders: Sequence[Finder]) -> Iterator[Span]:
     long = long_words(text)
     # Text in base64: the first of four letters shows that the byte is a visible character or a line break.
     expression = (
-        r"(?<![A-Za-z0-9+/])[I-Za-f][A-Za-z0-9+/]{3}(?:[CI-Za-f][A-Za-z0-9+/]{3}){5,}[A-Za-z0-9+/]{0,3}={0,2}"
+        r"[I-Za-f](?<![A-Za-z0-9+/].)[A-Za-z0-9+/]{3}(?:[CI-Za-f][A-Za-z0-9+/]{3}){5,}[A-Za-z0-9+/]{0,3}={0,2}"
         r"(?![A-Za-z0-9+/])"
     )
     for run in sorted(set(compile_once(expression).findall(long)), key=len, reverse=True) if len(long) >= 24 else ():
