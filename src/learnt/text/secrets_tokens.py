@@ -253,18 +253,12 @@ def _find_runs(text: str, long: str) -> Iterator[Span]:
     table = published()
     done = at = 0
     first = compile_once("[-_.+]").split
-    random = compile_once(r"[A-Za-z0-9](?<![A-Za-z0-9].)[A-Za-z0-9]{15}").search
-    long_random = compile_once(r"[A-Za-z0-9](?<![A-Za-z0-9].)[A-Za-z0-9]{23}").search
     if "[" in long:
         long = compile_once(_COLOUR).sub(" ", long)
     for run in compile_once(_RUN).findall(long):
-        if run[:2] not in _starts and (
-            run[:3] not in _starts or (run[:2] not in _glued and first(run, 1)[0] not in table)
-        ):
-            if len(run) < _LEAST_RANDOM or not random(run) or (run.isalnum() and run.islower() and "msh" not in run):
-                continue  # a name, a word or a hash
-            if not long_random(run) and _ALL_MARKS.isdisjoint(compile_once("[-_.+]").split(run.lower())):
-                continue
+        known = run[:2] in _starts or (run[:3] in _starts and (run[:2] in _glued or first(run, 1)[0] in table))
+        if not known and not _may_be_random(run):
+            continue
         near = text.find(run, at, at + _NEAR)  # a search in a long text has a cost of its own
         at = near if near >= 0 else text.find(run, at)
         found = _find_in_run(text, at, at + len(run), table) if at >= done else None
@@ -272,6 +266,18 @@ def _find_runs(text: str, long: str) -> Iterator[Span]:
             done = found[1]
             yield found
         at += len(run)
+
+
+def _may_be_random(run: str) -> bool:
+    """Return quickly whether a run without a published prefix may be a token, and no name, word, hash or id."""
+    if len(run) < _LEAST_RANDOM or (run.isalnum() and run.islower() and "msh" not in run):
+        return False
+    if compile_once(r"[A-Za-z0-9](?<![A-Za-z0-9].)[A-Za-z0-9]{29}").search(run):
+        return True
+    if not compile_once(r"[A-Za-z0-9](?<![A-Za-z0-9].)[A-Za-z0-9]{15}").search(run):
+        return False
+    parts = compile_once("[-_.+]").split(run.lower())
+    return not _ALL_MARKS.isdisjoint(parts) or len(run) >= 38 or (run[0] in "MNO" and len(parts) > 2)
 
 
 def _find_in_run(text: str, start: int, end: int, table: dict[str, list[tuple[str, str]]]) -> Span | None:
