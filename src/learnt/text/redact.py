@@ -42,21 +42,19 @@ def redact(text: str) -> tuple[str, int]:
     """Return the text with secrets replaced by `[redacted: KIND]`, and how many were replaced."""
     if not may_hold_secrets(text):
         return text, 0
-    from learnt.text.secrets import FINDERS, lay_out, lower_case  # most texts of a hook do not need it
+    from learnt.text.secrets import FINDERS, find_places, lay_out  # most texts of a hook do not need it
 
     total = 0
     plain = lay_out(text)
-    lower = lower_case(plain)
     for _ in range(_MAX_ROUNDS):
         count = 0
         for letters, find in FINDERS:
-            if letters and not _holds_any(lower, letters):
+            if letters and not find_places(plain, letters):
                 continue
             spans = list(find(plain))
             if spans:
                 text, cuts = _cut(text, spans)
                 plain = lay_out(text)
-                lower = lower_case(plain)
                 count += cuts
         total += count
         if not count:

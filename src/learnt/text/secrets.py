@@ -34,7 +34,6 @@ from learnt.text.secrets_values import (
     is_random,
     is_said,
     is_strong,
-    lower_case,
 )
 from learnt.text.secrets_views import find_in_base64, find_in_views, lay_out
 
@@ -42,7 +41,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from learnt.text.secrets_values import Span
 
-__all__ = ["FINDERS", "lay_out", "lower_case"]
+__all__ = ["FINDERS", "find_places", "lay_out"]
 
 # A value is judged by its beginning, but removed as a whole.
 _JUDGED_LENGTH = 300
@@ -98,7 +97,7 @@ _SCHEMES = "bearer|basic|token|bot|api-?key|key|jwt|oauth|pat|negotiate|splunk|g
 
 def _logins(text: str) -> Iterator[Span]:
     """Find the password in scheme://user:password@host, and a token in place of both."""
-    if "@" not in text:
+    if "@" not in text or "://" not in text:
         return
     expression = (
         r"://(?:[^\s:/@\"'`<>]{0,200}:(?!\d{1,5}[/?#])([^\s\"'`<>/]{1,300})|([\w-]{20,300}))@(?=[A-Za-z0-9\[%$_.(-])"
@@ -110,7 +109,7 @@ def _logins(text: str) -> Iterator[Span]:
 
 
 def _headers(text: str) -> Iterator[Span]:
-    """Find the value after `Authorization:`, or after `Bearer` or `Basic` alone."""
+    """Find the value after `Authorization:`, or after `Bearer` or `Basic`."""
     gap = r"[ \t]{0,8}f?\\{0,9}[\"'`]?[ \t]{0,8}"
     expression = (
         rf"(?i)(?:(?<![a-z])(authorization)\\{{0,9}}[\"'`]?\]?[ \t]{{0,8}}(?:[:=]{gap}(?:(?:{_SCHEMES})[ \t]{{1,8}})?"
@@ -356,18 +355,16 @@ def _kind(key: str) -> str:
 
 _PLAIN_FINDERS: tuple[tuple[tuple[str, ...], Callable[[str], Iterator[Span]]], ...] = (
     (("private", "openvpn", '"kty'), find_private_keys),
-    (("://",), _logins),
+    ((), _logins),
     ((), find_tokens),
     (("authorization", "bearer", "basic"), _headers),
     (("cookie",), _cookies),
     ((), find_in_commands),
     ((), find_in_files),
     ((), find_in_prose),
-    (("\n", "|", "\u2502"), find_in_tables),
+    ((), find_in_tables),
     ((), _assignments),
 )
-
-
 _FINDERS = tuple(find for _, find in _PLAIN_FINDERS)
 _JOINERS = (find_tokens, _logins, _assignments)
 

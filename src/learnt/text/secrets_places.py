@@ -202,7 +202,7 @@ def _find_fed(text: str) -> Iterator[Span]:
             yield from (
                 [(*match.span(match.lastindex or 0), "password")] if is_chosen(match[match.lastindex or 0]) else []
             )
-    for place in find_places(text, ("echo ", "printf ")):
+    for place in find_places(text, ("echo ", "printf ")) if "|" in text or "(" in text else ():
         match = compile_once(_PRINTED).match(text, place)
         group = (match.lastindex or 0) if match else 0
         if not match or not group:
@@ -216,7 +216,7 @@ def _find_fed(text: str) -> Iterator[Span]:
             not match[0].endswith("base64") or (" " not in secret and has_more_than_letters(secret))
         ):
             yield start, match.end(group), "password"
-    for place in find_places(text, ("chpasswd",)):
+    for place in find_places(text, ("chpasswd",)) if find_places(text, ("pass",)) else ():
         stretch = text[place : place + 600]
         for match in compile_once(rf"(?:{_BREAK}|<<<[ \t]?[\"']?)[\w.-]{{1,40}}:([^\s\"':\\]{{4,100}})").finditer(
             stretch

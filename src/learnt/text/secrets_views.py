@@ -30,10 +30,11 @@ _LAYOUT = r"\\\\{0,7}(?:u00(?:0a|0A|0d|0D|09|20|22|26|27|3c|3C|3e|3E|60)|[nrt])"
 _MARKS = {"\\": ("\\u00", "\\x", "\\/"), "%": ("%2", "%3", "%40", "%5"), "&#": ("&#",)}
 _BLANK = r"(?:[ \t]|\\?\r?\n|\\{1,8}[nrt]){0,40}+"
 # What is between two strings that a program joins.
-_JOINT = (
-    rf"([\"'`])(?<=[\w.~+/=\\-].)(?=[\s\\+.&|<~])(?:{_BLANK}(?:\+|\.\.?|&|\|\||<>|\\{{1,4}}|~)?{_BLANK})(?<![\"'`])"
-    r"[fbru]?\\{0,9}\1(?=[\w.~+/=-])"
-)
+_SIGN = rf"(?:{_BLANK}(?:\+|\.\.?|&|\|\||<>|\\{{1,4}}|~)?{_BLANK})"
+_JOINTS = {
+    quote: rf"{quote}(?<=[\w.~+/=\\-].)(?=[\s\\+.&|<~]){_SIGN}(?<!{quote})[fbru]?\\{{0,9}}{quote}(?=[\w.~+/=-])"
+    for quote in "\"'`"
+}
 # What is between two lines over which a token is broken: the second holds nothing else.
 _BROKEN = r"\n[ \t>|#*]{0,16}+(?=[A-Za-z0-9][\w+/=.~-]{2,}+[ \t]*+(?:$|[\\\r\n\"'`]))"
 _LETTERS, _NO_LETTER = r"[\w.~+/=-]*", r"[^\w.~+/=-]"
@@ -66,8 +67,9 @@ def find_in_views(text: str, finders: Sequence[Finder], joiners: Sequence[Finder
 
 
 def _find_joined(text: str, finders: Sequence[Finder]) -> Iterator[Span]:
-    if '"' in text or "'" in text or "`" in text:
-        yield from _find_replaced(text, _joints(text, _JOINT), finders)
+    for quote, expression in _JOINTS.items():
+        if quote in text:
+            yield from _find_replaced(text, _joints(text, expression), finders)
     if "\n" in text:
         yield from _find_replaced(text, _joints(text, _BROKEN), finders[:1])
 
