@@ -26,7 +26,8 @@ _SECRET_HINTS = (
 )
 # How short options for a password begin, and letters of the programs that have others than these.
 _OPTIONS = tuple(f"{before}-{letter}" for before in " \"'\t" for letter in "pPw")
-PROGRAMS = tuple("ab curl doctl elasticdump etcdctl http influx keydb ldap lftp memtier openssl redis".split())
+_ANY_OPTION = (" -", '"-', "'-", "\t-")
+PROGRAMS = tuple("curl doctl elasticdump etcdctl http influx keydb ldap lftp memtier openssl redis".split())
 PROGRAMS += tuple("rpcclient smb snmp ssh-keygen valkey wget xh".split())
 # What is between two strings that a program joins.
 _JOINTS = tuple(
@@ -93,7 +94,7 @@ def may_hold_secrets(text: str) -> bool:
     lower = text.lower()
     if _holds_any(lower, _SECRET_HINTS):
         return True
-    if "-" in text and (_holds_any(text, _OPTIONS) or _holds_any(lower, PROGRAMS)):
+    if "-" in text and (_holds_any(text, _OPTIONS) or (_holds_any(text, _ANY_OPTION) and _holds_any(lower, PROGRAMS))):
         return True
     return ('"' in text or "'" in text or "`" in text or "\n" in text) and _may_join(text, words)
 

@@ -27,11 +27,9 @@ from learnt.text.secrets_values import (
     find_places,
     has_more_than_letters,
     is_hard,
-    is_login,
     is_mixed,
     is_opaque,
     is_placeholder,
-    is_random,
     is_said,
     is_strong,
 )
@@ -126,27 +124,6 @@ def _headers(text: str) -> Iterator[Span]:
             yield *match.span(2), "authorization"
 
 
-def _cookies(text: str) -> Iterator[Span]:
-    """Find the values of session cookies on a line, after the word `cookie`."""
-    done = 0
-    for place in find_places(text, ("cookie",)):
-        match = compile_once(r"(?i)cookies?\\{0,9}[\"'`]?[ \t]{0,8}[:= ][ \t]{0,8}([^\n]+)").match(
-            text, max(place, done)
-        )
-        if not match:
-            continue
-        done = match.end()
-        start = match.start(1)
-        for pair in match[1].split(";"):
-            name, equals, value = pair.partition("=")
-            carrier = compile_once(r"(?i)sess|sid$|auth|token|jwt|csrf|xsrf|remember|login|sso|secret|identity|^__")
-            bare = compile_once(r"[^\s\"'`\\]+").match(value)
-            if equals and bare and carrier.search(name.strip(" \t\"'")[-60:]) and is_opaque(bare[0]):
-                at = start + len(name) + 1
-                yield at, at + bare.end(), "cookie"
-            start += len(pair) + 1
-
-
 def _assignments(text: str) -> Iterator[Span]:
     """Find values assigned to a name like `password`, `api_key` or `token`."""
     done = 0
@@ -178,7 +155,7 @@ def _names_a_secret(text: str, name: re.Match[str]) -> bool:
     if rest[:1].isalpha() and (rest[0].islower() or key.isupper()):
         return False
     before = text[max(0, name.start() - 50) : name.start()]
-    if key.lower() == "key" and not before.rstrip(" _.-").lower().endswith(KEYS) and not _has_random_value(text, name):
+    if key.lower() == "key" and not before.rstrip(" _.-").lower().endswith(KEYS):
         return False
     other = (
         (name["close"].endswith("]") and "[redacted: " in before)
@@ -202,19 +179,6 @@ def _is_cursor(text: str, name: re.Match[str], before: str) -> bool:
     numbered = compile_once(r"(?i)(?:client|request|import|export)[_-]?$").search(before[-30:])
     return bool(
         numbered and compile_once(r"[\"'\\]{0,9}(?:" + _ID + r"|(?:import|export)-token-)").match(text, name.end())
-    )
-
-
-def _has_random_value(text: str, name: re.Match[str]) -> bool:
-    """Return whether a key of any name has a value that is as long and random as only secrets are."""
-    before = text[max(0, name.start() - 20) : name.start()].lower()
-    value = compile_once(r"\\{0,9}[\"']?([A-Za-z0-9+/_-]{32,})={0,2}(?![\w+/-])").match(text, name.end())
-    return bool(
-        value
-        and before.endswith(("_", "-"))
-        and "pub" not in before
-        and is_random(value[1], least=12, known=False)
-        and value[1].lower() != value[1] != value[1].upper()
     )
 
 
@@ -272,7 +236,7 @@ def _is_real(assigned: _Assignment) -> bool:
         return _is_real_without_operator(assigned)
     if assigned.human:
         return _is_password(assigned)
-    if assigned.key == "auth" and (is_login(assigned.value) or (assigned.own and is_strong(assigned.value, least=20))):
+    if assigned.key == "auth" and assigned.own and is_strong(assigned.value, least=20):
         return True
     if assigned.key == "auth":
         return assigned.quoted and assigned.sep != "(" and len(assigned.value) >= 12 and is_opaque(assigned.value)
@@ -358,7 +322,6 @@ _PLAIN_FINDERS: tuple[tuple[tuple[str, ...], Callable[[str], Iterator[Span]]], .
     ((), _logins),
     ((), find_tokens),
     (("authorization", "bearer", "basic"), _headers),
-    (("cookie",), _cookies),
     ((), find_in_commands),
     ((), find_in_files),
     ((), find_in_prose),

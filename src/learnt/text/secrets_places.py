@@ -53,7 +53,6 @@ OPTIONS = (
     ("curl etcdctl elasticdump", "-user", ":"),
     ("http https httpie xh", "-auth", ":"),
     ("http https httpie xh", "a", ":"),
-    ("ab", "A", ":"),
     ("smbclient rpcclient smbget smbcacls", "U", "%"),
     ("lftp", "u", ","),
 )  # fmt: skip
@@ -62,7 +61,6 @@ _BEFORE = {
     "pass": ("requirepass", "enable password"),
     "auth": ("masterauth", "ngrok authtoken", "add-authtoken", "snyk auth"),
     "login": ("cargo login", "vault login"),
-    "secret": ("enable secret",),
     "identified by": ("identified by",),
     "securestring": ("convertto-securestring -string", "convertto-securestring"),
 }

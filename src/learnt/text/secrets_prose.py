@@ -178,7 +178,7 @@ def _follows_bare(text: str, noun: re.Match[str], value: str) -> bool:
         return False
     if len(noun[0]) >= 6 and before not in ("_", ".", "/", "-"):
         return True
-    if _has_signs(trimmed) or "   " in text[noun.end() : noun.end() + 4] or is_strong(trimmed, least=10):
+    if "   " in text[noun.end() : noun.end() + 4] or is_strong(trimmed, least=10):
         return len(trimmed) >= 8
     begin, end = _line_at(text, noun.start())
     line = text[begin:end].split()
@@ -196,11 +196,6 @@ def _value_before(before: str) -> str:
 
 def _is_secret_key(text: str, place: int) -> bool:
     return text[max(0, place - 20) : place].rstrip(" _.-").lower().endswith(KEYS)
-
-
-def _has_signs(value: str) -> bool:
-    """Return whether a value mixes letters, digits and punctuation as words of prose and code do not."""
-    return all(compile_once(sort).search(value) for sort in ("[a-z]", "[0-9]", r"[A-Z]|[^\w.-]", r"[!#%*+?@&^~=_-]"))
 
 
 def _trim(value: str) -> str:

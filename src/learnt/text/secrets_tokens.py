@@ -158,15 +158,7 @@ _SHAPES = {
         ("amazon-token", "Atz", r"Atz[ar]\|[\w+/=|-]{60,}"),
         ("convex-key", "|ey", r"(?:prod|dev|preview):[a-z0-9-]{4,60}\|ey[\w+/=-]{20,}"),
     ),
-    "+": (
-        (
-            "azure-key",
-            "+A",
-            r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{76}\+A(?:St|Cm|Rm|DB|IoT|EH|SB|MC)[A-Za-z0-9+/]{5,6}={0,2}",
-        ),
-    ),
     "SHA": (("password-hash", "SHA", r"\{S?SHA\d*\}[A-Za-z0-9+/]{20,}={0,2}"),),
-    "_secret_": (("stripe-client-secret", "_secret_", r"(?:pi|seti|cs|src)_[A-Za-z0-9]{10,}_secret_[A-Za-z0-9]{10,}"),),
 }
 # Whole runs of letters: Discord (a number in base64 uses few letters), Mailgun, Mailchimp, New Relic, MaxMind,
 # Terraform, RapidAPI, Azure.

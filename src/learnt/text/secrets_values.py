@@ -131,7 +131,7 @@ def is_chosen(value: str) -> bool:
     return (
         len(value) >= 4
         and not named
-        and compile_once(r".*[A-Za-z]").match(value)
+        and bool(compile_once(r".*[A-Za-z]").match(value))
         and value[0] not in "<$-/"
         and not is_placeholder(value)
     )
@@ -141,7 +141,7 @@ def is_said(value: str, *, least: int = 6) -> bool:
     """Return whether a value in prose has digits, as passwords do, and is no name or term of a language or of code."""
     if len(value) < least or not compile_once(r"[\w!#$%&*+./=?@^~-]*\d[\w!#$%&*+./=?@^~-]*$").match(value):
         return False
-    if not is_chosen(value) or value[-1] in "=/" or not any(letter.isalpha() for letter in value):
+    if not is_chosen(value) or value[-1] in "=/":
         return False
     if compile_once(_TECHNICAL).match(value) or compile_once(
         rf"0[xX][0-9a-fA-F]+$|{CAMEL}|{TYPE}|[a-z]{{3,6}}\d[a-z]{{3,6}}$|[~.]{{0,2}}/[\w./-]+$|[\w.-]+@[\w.-]*$|@\w+$"
@@ -161,12 +161,9 @@ def is_hard(value: str) -> bool:
     """Return whether a value can hardly be anything but a password: a sign among letters and digits, or random."""
     if not is_said(value, least=8):
         return False
-    signed = compile_once(r"[!#%*?+^~]").search(value) and compile_once(r"[\w!#%*?+^~.=-]+$").match(value)
-    return bool(signed) or (not compile_once(WORDS).fullmatch(value) and is_mixed_case(value) and value.isalnum())
-
-
-def is_mixed_case(value: str) -> bool:
-    return value.lower() != value != value.upper()
+    if compile_once(r"[\w.=-]*[!#%*?+^~][\w!#%*?+^~.=-]*$").match(value):
+        return True
+    return value.isalnum() and value.lower() != value != value.upper() and not compile_once(WORDS).fullmatch(value)
 
 
 def is_drawn(value: str) -> bool:
@@ -248,16 +245,6 @@ def _find(lower: str, word: str) -> list[int]:
         places.append(place)
         place = lower.find(word, place + len(word))
     return places
-
-
-def is_login(value: str) -> bool:
-    """Return whether a value is `user:password` in base64."""
-    from binascii import a2b_base64
-
-    if not compile_once(r"[A-Za-z0-9+/]{11,400}={0,2}$").match(value) or len(value.rstrip("=")) % 4 == 1:
-        return False
-    plain = a2b_base64(value.rstrip("=") + "=" * (-len(value.rstrip("=")) % 4))
-    return plain.isascii() and bool(compile_once(r"[\w.@$+-]{1,100}:[!-~]{4,}$").match(plain.decode("ascii")))
 
 
 def is_mixed(value: str) -> bool:
