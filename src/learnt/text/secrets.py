@@ -1,10 +1,10 @@
 """Find secrets in a text, by their shape or by their context.
 
-By shape (`secrets_shapes.py`): tokens with a published prefix, private key blocks and JWTs, anywhere. By context: the
-password of an address, an Authorization header, the value of a name like `api_key`, and passwords in commands and files
-(`secrets_places.py`), sentences and tables (`secrets_prose.py`), if they look like real ones (`secrets_values.py`). All
-of these are also found when escaped, joined from strings or encoded in base64 (`secrets_views.py`). In doubt, a value
-that only its context makes suspicious stays: placeholders, code, plain words, paths and prose.
+By shape (`secrets_tokens.py`): tokens with a published prefix, private key blocks and JWTs, anywhere. By context: the
+password of an address, an Authorization header, the value of a name like `api_key`, and passwords in commands, files,
+sentences and tables (`secrets_places.py`), if they look like real ones (`secrets_values.py`). All of these are also
+found when escaped, joined from strings or encoded in base64 (`secrets_views.py`). In doubt, a value that only its
+context makes suspicious stays: placeholders, code, plain words, paths and prose.
 
 The time is linear in the length of the text: every repetition is bounded or ends its expression. An expression is
 compiled only when a text contains the letters that all of its matches contain.
@@ -15,8 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from learnt.text.secrets_places import find_in_commands, find_in_files
-from learnt.text.secrets_prose import find_in_prose, find_in_tables
+from learnt.text.secrets_places import find_in_commands, find_in_files, find_in_prose, find_in_tables
 from learnt.text.secrets_tokens import find_private_keys, find_tokens
 from learnt.text.secrets_values import (
     CAMEL,
