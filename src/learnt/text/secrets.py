@@ -53,7 +53,7 @@ _NAME = (
     r"|(?:(?<=db)|(?<=store)|(?<=key)|(?<=root)|(?<=admin)|(?<=smtp)|(?<=mail)|(?<=ftp)|(?<=user)|(?<=bind)|(?<=my))(?:pass|pw)(?![\w.-])"
     r"|(?-i:(?<=[a-z])Pass(?![\w.-])|(?<=[A-Z])(?<!COM)(?<!BY)PASS(?==)|(?<=_)PASS(?=[ \t]))"
     r"|(?:(?<![A-Za-z])|(?<=\\[nrt]))(?:pass|pw|auth|sig)(?![\w.-])"
-    r"|(?-i:(?<![A-Za-z])(?:sessionid|SESSIONID|connect\.sid)|(?<=PHP)SESSID|(?<=\bJ)SESSIONID))"
+    r"|(?-i:(?<![A-Za-z])(?:sessionid|SESSIONID|session(?==[\w%.+/-]{24})|connect\.sid)|(?<=PHP)SESSID|(?<=\bJ)SESSIONID))"
     r"(?P<rest>[\w.-]{0,40}+)"
     r"(?P<close>\\{0,9}[\"'`]?\]?)"
     r"(?P<sep>:[ \t]{0,2}(?:str|string\??|bytes|SecretStr|Optional\[str\]|&(?:'static )?str)(?: \| None)?"
@@ -239,7 +239,7 @@ def _is_real(assigned: _Assignment) -> bool:
         return True
     if assigned.key == "auth":
         return assigned.quoted and assigned.sep != "(" and len(assigned.value) >= 12 and is_opaque(assigned.value)
-    if assigned.key.endswith("sid") or assigned.key in ("sessionid", "sig"):
+    if assigned.key.endswith("sid") or assigned.key in ("session", "sessionid", "sig"):
         return is_strong(assigned.value, least=16)
     return is_strong(assigned.value) or (assigned.key == "secret" and is_hard(assigned.value))
 
@@ -311,7 +311,7 @@ def _kind(key: str) -> str:
         return "password"
     if "key" in key:
         return "key"
-    if key.endswith(("sid", "sessionid")):
+    if key.endswith(("sid", "session", "sessionid")):
         return "session"
     return "token" if key in ("token", "bearer", "auth") else "secret"
 

@@ -116,6 +116,7 @@ def _forms() -> dict[tuple[str, str], list[tuple[list[str], str]]]:
 _FORMS = _forms()
 _WITH_OPTION = {option: [name for name, other in _FORMS if other == option] for _, option in _FORMS}
 _ANY = ("p", "P", "w", "pw")  # options for passwords in most programs that have them
+_USER = r"\s(?:-[uUnD]|--?user(?:name)?)[ =]\S"
 _OPTION = (
     rf"-(?<=[ \t\"']-)(?!passw)({'|'.join(sorted(_WITH_OPTION, key=len, reverse=True))})(?=[^\s-]|\\{{0,9}}[\"'\s])"
 )
@@ -150,7 +151,10 @@ def _find_options(text: str) -> Iterator[Span]:
         line = compile_once(r"\n|\\n|\||;|&&|\$\(").split(line)[-1]
         form = _form(line, match[1])
         value = _value_of_option(text, match.end(), form) if form else value
-        if value and (form or is_hard(text[value[0] : value[1]])):
+        if not value:
+            continue
+        password = text[value[0] : value[1]]
+        if form or is_hard(password) or (compile_once(_USER).search(line) and is_said(password)):
             yield *value, "password"
 
 
@@ -204,7 +208,7 @@ def _find_fed(text: str) -> Iterator[Span]:
             yield from (
                 [(*match.span(match.lastindex or 0), "password")] if is_chosen(match[match.lastindex or 0]) else []
             )
-    for place in find_places(text, ("echo ", "printf ")) if "|" in text or "(" in text else ():
+    for place in find_places(text, ("echo ", "printf ")) if "|" in text or "(" in text or '"' in text else ():
         match = compile_once(_PRINTED).match(text, place)
         group = (match.lastindex or 0) if match else 0
         if not match or not group:
@@ -354,7 +358,7 @@ def _next_value(text: str, place: int) -> int:
 
 def _find_values(text: str, place: int, *, ahead: bool, named: bool) -> Iterator[tuple[str, int]]:
     """Yield the value that a sentence gives for a noun, and where it begins."""
-    if text[place - 1 : place].isalpha() and text[place : place + 4].lower() not in ("pass", "kenn"):
+    if text[place - 1 : place].isalpha() and not text[place : place + 4].lower().startswith(("pass", "pw", "kenn")):
         return
     noun = compile_once(_NOUN).match(text, place)
     if not noun and text[place] not in "cCzZiIlL":
@@ -386,7 +390,7 @@ def _find_after(text: str, noun: re.Match[str]) -> Iterator[tuple[str, int]]:
     assigned = line.lstrip(" \t\"'`*")[:1] in (":", "=") or text[noun.start() - 1 : noun.start()] in ("_", ".")
     if assigned and line.strip(" \t\"'`*:=|>+\\-"):
         return
-    words = [] if assigned else line.split()
+    words = [] if assigned else line.lstrip(";").split()
     if words and not compile_once(_SAYING).search(line):
         del words[1:]
     for number, word in enumerate(words):
@@ -447,7 +451,7 @@ def _follows_bare(text: str, noun: re.Match[str], value: str) -> bool:
     if not is_said(trimmed) or compile_once(r"[\w.]+[(\[=]|.*[/:$()<>\[\]{},]").match(trimmed):
         return False
     before = text[max(0, noun.start() - 1) : noun.start()]
-    if before.isalpha():
+    if before.isalpha() and len(noun[0]) > 2:
         return False
     if len(noun[0]) >= 6 and before not in ("_", ".", "/", "-"):
         return True
