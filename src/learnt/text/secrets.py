@@ -228,6 +228,8 @@ def _is_real(assigned: _Assignment) -> bool:
     if (
         len(assigned.value) < (6 if assigned.human else 12)
         or is_placeholder(assigned.value)
+        or assigned.value[0].isspace()
+        or assigned.value.startswith("--")
         or _is_identifier(assigned)
     ):
         return False

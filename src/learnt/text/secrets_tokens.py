@@ -136,7 +136,7 @@ _SHAPES = {
         (
             "webhook",
             "hook",
-            rf"ook(?<=[Hh]ook)s?\w{{0,3}}[./]((?={_PATH}|catch/|services/)[\w./@+-]{{16,}})",
+            rf"ook(?<=[Hh]ook)s?\w{{0,3}}[./]((?={_PATH}|(?:[\w.-]+/)?(?:catch|services)/)[\w./@+-]{{16,}})",
         ),
         ("asana-token", "/1", r"/1(?<=[0-2]/1)\d{14,16}(?:/\d{16})?:[0-9a-f]{32}"),
         ("webhook", "/with/key/", r"/with/key/[\w-]{20,}"),

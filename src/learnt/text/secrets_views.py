@@ -81,7 +81,8 @@ def _joints(text: str, expression: str) -> Iterator[Piece]:
         stretch = text[max(0, start - 80) : start]
         escaped = len(stretch) - len(stretch.rstrip("\\ \r"))
         before = compile_once(_NO_LETTER).split(stretch[: len(stretch) - escaped])[-1]
-        if not before or (expression == _BROKEN and not compile_once(r".*[\d_~-][A-Za-z0-9]*$").match(before[-20:])):
+        # The beginning of a token is no plain word.
+        if not before or (expression == _BROKEN and not compile_once(r".*[\d_~-].*[A-Za-z0-9]$").match(before)):
             continue
         after = compile_once(_LETTERS).match(text, match.end(), match.end() + 80)
         word = before + (after[0] if after else "")
