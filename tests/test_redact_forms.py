@@ -100,6 +100,15 @@ host = 'bf1d:cb48:4513:d1f1:efdd:b290:9ff9:64be'
 'secret': 'V1SecretProjection', 'service_account_token': 'V1ServiceAccountTokenProjection'
 # credentials to be usable, these are used by oauth2client.
 cluster.masterAuth = self.messages.MasterAuth2(
+syn keyword winbatchImplicit n3captureprt n3chgpassword n3detach n3dirattrget
+headers["authorization"] = "GoogleLogin Auth=" + self.Auth
+#define GL_STENCIL_PASS_DEPTH_PASS		0x0B96
+SEC_PKCS12AddKeyForCert(SEC_PKCS12ExportContext *p12ctxt,
+_SECRET_NAMESPACE = 'oauth2client:secrets#ns'
+--credential-source-file=$PATH_TO_OIDC_ID_TOKEN --workforce-pool-user-project=projects1
+password = base64.b16encode(random_bytes[8:])
+uses: acme/node16@v3 and python:3.11-slim@sha256:0a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7e8f9
+cargo test -p crate-2 && tox -p auto && ssh -p 2222 web1 && git log -p 1a2b3c4
 """.strip().splitlines()
 
 
