@@ -317,7 +317,7 @@ _AS = (" as ", " als ", " comme ", " como ")
 _WITH = r"(?i)(?:(?<!\w)(?:with|using|mit|avec|con|und|and|et|y|/)|,)[ \t]+(?:\w{2,6}[ \t]+){0,2}(?:mot de )?$"
 _PAIR = (
     r"(?i)(?:cred(?:ential)?s?|zugang(?:sdaten)?|identifiants|credenciales|log[- ]?in)"
-    r"(?:[ \t]+[\w.-]{1,30}){0,4}(?:[ \t]*:)?"
+    r"(?:[ \t]+[^\s:/|\"'`]{1,30}){0,4}(?:[ \t]*:)?"
     r"[ \t]+[\"'`]?[\w.@-]{1,60}[\"'`]?(?:[ \t]*[/|][ \t]*|:)[\"'`]?([^\s\"'`\\|]{4,100})"
 )
 _QUOTES = "\"'`*\u00ab\u00bb\u201e\u201c\u201d\u2018\u2019\\()"
