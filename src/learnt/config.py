@@ -28,7 +28,7 @@ from learnt.settings import (
     model_from_text,
 )
 from learnt.system.files import REFUSED, read_own, remove_file, remove_unfinished, replace_file
-from learnt.text.redact import without_password
+from learnt.text.redact import redact, without_password
 from learnt.text.titles import key_of
 from learnt.trust import EVERYTHING
 
@@ -159,7 +159,7 @@ def _combine(
 def write_compiled(files: Sequence[str], compiled: str) -> None:
     """Write a parsed copy of the settings files unless it is up to date; ignore errors, since the copy is optional.
 
-    A password is never copied: if a file contains one, no copy is written.
+    A secret is never copied: if a file contains one, no copy is written.
     """
     if _read_compiled(compiled, files) is not None:
         return
@@ -193,7 +193,7 @@ def _read_compiled(compiled: str, files: Sequence[str]) -> dict[str, dict[str, A
 
 def _holds_password(content: dict[str, Any]) -> bool:
     address = str(content.get("database", ""))
-    return bool(address) and without_password(address) != address
+    return (bool(address) and without_password(address) != address) or redact(json.dumps(content))[1] > 0
 
 
 def _stamps(files: Sequence[str]) -> list[list[str | int]]:

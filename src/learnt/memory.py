@@ -180,7 +180,7 @@ class Memory:
 
     @person.setter
     def person(self, name: str) -> None:
-        self.context.person = name
+        self.context.person = self.context.clean_person(name)
 
     def speak_as_agent(self, name: str, *, conversation: str = "", since: int = 0) -> None:
         """From now on, an agent speaks and not the person; `conversation` is the one that it takes part in.

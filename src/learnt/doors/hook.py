@@ -174,6 +174,9 @@ def _reply_to(event: HookEvent, memory: Memory, here: Project, began_ns: int) ->
 def _log(here: Project | None, remark: str, *, once: bool = False) -> None:
     if here is None:
         return
+    from learnt.text.redact import redact_line
+
+    remark = redact_line(remark, _MAX_REASON_CHARS)[0][:_MAX_REASON_CHARS]
     try:
         path = os.path.join(here.folder, HOOK_LOG)
         remark = files.as_remark(remark)
@@ -188,9 +191,7 @@ def _log(here: Project | None, remark: str, *, once: bool = False) -> None:
 def _describe_error(error: Exception) -> str:
     """Return an error's message or, if the message might quote the input, only the place in the code."""
     if isinstance(error, LearntError | OSError) and not isinstance(error, InvalidValue):
-        from learnt.text.redact import redact_line
-
-        return redact_line(str(error), _MAX_REASON_CHARS)[0][:_MAX_REASON_CHARS]
+        return str(error)
     ours = os.path.dirname(os.path.dirname(__file__))
     place = "unknown"
     trace = error.__traceback__

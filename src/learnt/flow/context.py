@@ -113,7 +113,11 @@ class Context:
     @cached_property
     def person(self) -> str:
         """The name of the person who uses this context."""
-        return fold(self.settings.person) or _login_name()
+        return self.clean_person(self.settings.person.strip() or _login_name())
+
+    def clean_person(self, name: str) -> str:
+        """Return a person's name on one line, without secrets."""
+        return redact_line(name, TITLE_LIMIT)[0]
 
     def _open_store(self, place: Place, *, mirrored: bool) -> Store:
         kind = Store

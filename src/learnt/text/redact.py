@@ -12,19 +12,29 @@ from learnt.text.clean import clean, fold
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from learnt.text.secrets import Span
+    from learnt.text.secrets_values import Span
 
 # A removed secret may uncover another one next to it. A few rounds are enough for any text not crafted to evade them.
 _MAX_ROUNDS = 6
-# A text without any of these, and without a long word, holds no secret that `secrets.py` recognises.
+# A text without any of these, without a long word, and without an option or a joint as below holds no secret that
+# `secrets.py` recognises.
 _SECRET_HINTS = (
-    "identified by",
-    *(
-        ":// auth basic bearer connect.sid ookie credential curl default key machine mysql pass pw redis-cli secret "
-        "sess sig token"
-    ).split(),
+    *":// auth base64 basic bearer clave contrase ookie cred kennw key mdp pass psk pw secret sess sig token".split(),
+    *"geheimnis identifiants jeton zugang schl\u00fcssel cl\u00e9 login sqlplus pdp @tcp( @unix( <<<".split(),
+    *"community rabbitmq kinit connect( pdo( unlock obscure createuser \\u00 \\/".split(),
+    *("log in with", "identified by", "net use", "alias set", " using ", "sudo -s", " /p", " /rp"),
+)
+# How short options for a password begin, and letters of the programs that have others than these.
+_OPTIONS = tuple(f"{before}-{letter}" for before in " \"'\t" for letter in "pPw")
+_ANY_OPTION = (" -", '"-', "'-", "\t-")
+PROGRAMS = tuple("curl doctl elasticdump etcdctl http influx keydb ldap lftp memtier openssl redis".split())
+PROGRAMS += tuple("rpcclient smb snmp ssh-keygen valkey wget xh".split())
+# What is between two strings that a program joins.
+_JOINTS = tuple(
+    f"{quote}{sign}" for quote in "\"'`" for sign in (" +", "+", " .", ".", ' "', " '", "\n", " \\", "\\", " &")
 )
 _MIN_SECRET_LENGTH = 18
+_LONG = 1_000  # a longer text nearly always contains a long word or one of the letters
 PURGED = "[purged]"
 _MIN_PURGED_LENGTH = 12  # shorter texts occur by chance
 
@@ -33,15 +43,19 @@ def redact(text: str) -> tuple[str, int]:
     """Return the text with secrets replaced by `[redacted: KIND]`, and how many were replaced."""
     if not may_hold_secrets(text):
         return text, 0
-    from learnt.text.secrets import FINDERS  # most texts of a hook do not need it
+    from learnt.text.secrets import FINDERS, find_places, lay_out  # most texts of a hook do not need it
 
     total = 0
+    plain = lay_out(text)
     for _ in range(_MAX_ROUNDS):
         count = 0
-        for find in FINDERS:
-            spans = list(find(text))
+        for letters, find in FINDERS:
+            if letters and not find_places(plain, letters):
+                continue
+            spans = list(find(plain))
             if spans:
                 text, cuts = _cut(text, spans)
+                plain = lay_out(text)
                 count += cuts
         total += count
         if not count:
@@ -69,11 +83,42 @@ def redact_line(text: str, limit: int) -> tuple[str, int]:
 
 def may_hold_secrets(text: str) -> bool:
     """Return quickly whether a text may hold a part of a secret."""
-    # Secrets hold no angle brackets; sigils do.
-    if any(len(word) >= _MIN_SECRET_LENGTH for word in text.replace("<", " ").replace(">", " ").split()):
+    if len(text) > _LONG:
         return True
-    lower = "" if text.isalpha() else text.lower()  # a single word is not an assignment
-    return any(hint in lower for hint in _SECRET_HINTS)
+    # Secrets hold no angle brackets; sigils do.
+    words = (text.replace("<", " ").replace(">", " ") if "<" in text or ">" in text else text).split()
+    if words and max(map(len, words)) >= _MIN_SECRET_LENGTH:
+        return True
+    if len(words) < 2:
+        return _holds_any(text.lower(), _SECRET_HINTS) if not text.isalpha() else False
+    lower = text.lower()
+    if _holds_any(lower, _SECRET_HINTS):
+        return True
+    if "-" in text and (_holds_any(text, _OPTIONS) or (_holds_any(text, _ANY_OPTION) and _holds_any(lower, PROGRAMS))):
+        return True
+    return ('"' in text or "'" in text or "`" in text or "\n" in text) and _may_join(text, words)
+
+
+def _holds_any(text: str, sought: tuple[str, ...]) -> bool:
+    for letters in sought:  # noqa: SIM110 (a loop is faster than `any`, and every text of a hook passes here)
+        if letters in text:
+            return True
+    return False
+
+
+def _may_join(text: str, words: list[str]) -> bool:
+    """Return whether a text may join strings or lines to a secret."""
+    if "\n" in text and _has_wrapped_word(text):
+        return True
+    if not _holds_any(text, _JOINTS):
+        return False
+    return any(len(word) >= 8 and not word.isalpha() for word in words)
+
+
+def _has_wrapped_word(text: str) -> bool:
+    """Return whether a word that continues on the next line may be long enough for a secret."""
+    words = text.replace("\n", "").split()
+    return any(len(word) >= _MIN_SECRET_LENGTH and any(letter.isdigit() for letter in word) for word in words)
 
 
 def _cut(text: str, spans: list[Span]) -> tuple[str, int]:
