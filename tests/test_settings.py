@@ -401,7 +401,10 @@ def test_a_project_cannot_choose_what_is_personal(settings: Settings, key: str) 
     assert code == (2 if key == "database" else 0)
 
 
-@pytest.mark.parametrize("key", [setting.key for setting in SETTINGS if setting.by in ("lower", "higher")])
+@pytest.mark.parametrize(
+    "key",
+    [setting.key for setting in SETTINGS if setting.by in ("lower", "higher") and setting.default is not True],
+)
 def test_a_project_may_only_tighten_a_limit(settings: Settings, key: str) -> None:
     settings.patch.delenv("LEARNT_TRUSTED")
     settings.run("init")
@@ -414,6 +417,15 @@ def test_a_project_may_only_tighten_a_limit(settings: Settings, key: str) -> Non
     assert settings.run("trust", "--yes")[0] == 0
 
     assert settings.shown()[key]["origin"] == str(settings.project_file)
+
+
+def test_a_project_may_switch_learning_off_but_not_on(settings: Settings) -> None:
+    settings.patch.delenv("LEARNT_TRUSTED")
+    settings.run("init")
+    for own, theirs, effective in (("true", "false", False), ("false", "true", False), ("true", "true", True)):
+        settings.user_file.write_text(f"learnings.enabled = {own}\n")
+        settings.project_file.write_text(f"learnings.enabled = {theirs}\n")
+        assert settings.shown()["learnings.enabled"]["value"] is effective
 
 
 def test_what_was_accepted_takes_effect_until_it_changes(settings: Settings) -> None:

@@ -435,13 +435,17 @@ def unused_since(database: Database, *, before: int, after: str = "", limit: int
 def believe_time(database: Database, now: int, *, at_most: int) -> int:
     """Within a transaction: return the time to age learnings by, at most `at_most` after the last sign of life.
 
-    A sign of life is an earlier call, an event or an attempt; one from the future is ignored. Calls within a day return
-    the same time, so that repeating a call ages nothing.
+    A sign of life is an earlier call, an attempt, an event that the program did not cause, or the first event; one from
+    the future is ignored. Calls within a day return the same time, so that repeating a call ages nothing.
     """
     last_call, earlier = database.counter(_AGED_AT), database.counter(_AGED_UNTIL)
     if 0 <= now - last_call < DAY_MS and earlier <= now:
         return earlier
-    sql = "select max(at) as latest from event where project = :project and at <= :now and who <> :program"
+    sql = """
+        select coalesce(max(case when who <> :program then at end), min(at)) as latest
+          from event
+         where project = :project and at <= :now
+    """
     latest = int(database.value(sql, now=now, program=PROGRAM) or 0)
     sql = "select max(started_at) as latest from attempt where project = :project and started_at <= :now"
     latest = max(latest, int(database.value(sql, now=now) or 0))
