@@ -78,6 +78,7 @@ def _write(path: str, content: bytes) -> None:
     file = open_private(path, os.O_CREAT | os.O_WRONLY)
     try:
         os.write(file, content)
+        os.ftruncate(file, len(content))  # somebody else's file may have been longer
     finally:
         os.close(file)
 
