@@ -93,8 +93,10 @@ class TestStats:
         memory.add("Nobody needs this")
         for number in range(3):
             memory.brief("make lint before the commit", task=f"task_{number}")
-            mark = "LEARNING_HELPFUL" if number else "LEARNING_NOT_HELPFUL"
-            memory.debrief(f"task_{number}", f"{mark}: {good.id}", result="done")
+            if number:
+                memory.debrief(f"task_{number}", f"LEARNING_HELPFUL: {good.id}", result="done")
+            else:
+                memory.mark(good.id, f"task_{number}", helpful=False)  # an agent's mark does not count against it
         memory.debrief("task_9", "<learning>Run make lint before each commit</learning>", result="done")
         stats = memory.reports.stats()
         assert [(one.id, one.times_helpful, one.times_injected) for one in stats.helpful] == [(good.id, 2, 3)]
