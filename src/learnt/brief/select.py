@@ -18,7 +18,7 @@ from __future__ import annotations
 from learnt.model import EVERYTHING, GENERAL, PARAGRAPHS, Hit, Value
 from learnt.text.titles import key_of, share_most_words
 from learnt.text.words import words
-from learnt.weigh.provenance import has_support, is_persons, is_trusted
+from learnt.weigh.provenance import count_trial_showings, is_persons, is_trusted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 _MIN_TRIAL_RELEVANCE = 0.5
 _MAX_TRIAL_MARKS = 3
-_MAX_TRIAL_SHOWINGS = 10
-_MAX_UNSUPPORTED_SHOWINGS = 3
 _MIN_RESEMBLANCE = 0.6
 
 
@@ -42,6 +40,8 @@ class Rules(Value):
     min_confidence: float = 0.6
     min_relevance: float = 0.35
     trial_slots: int = 1
+    is_observed: bool = False
+    """Whether learnt sees what becomes of the learnings on trial, because the client's hooks report it."""
 
 
 class Choice(Value):
@@ -119,7 +119,7 @@ def choose(
     eligible = [hit for hit in ranked if not reasons[hit.learning.id]]
     trusted = _without_repetitions([hit for hit in eligible if not is_on_trial(hit)], (), reasons)
     trials = _without_repetitions([hit for hit in eligible if is_on_trial(hit)], trusted, reasons)
-    trials = _one_per_source(sorted(trials, key=_rank_trial), reasons)
+    trials = _one_per_source(sorted(trials, key=lambda hit: _rank_trial(hit, rules)), reasons)
     slots = max(0, min(rules.trial_slots, rules.max_learnings - bool(trusted)))
     reasons.update((hit.learning.id, "not trusted enough, and no trial slot left") for hit in trials[slots:])
     pinned = sum(hit.learning.pinned for hit in trusted)
@@ -150,9 +150,13 @@ def _rank(hit: Hit, impact: float) -> tuple[object, ...]:
     )
 
 
-def _rank_trial(hit: Hit) -> tuple[object, ...]:
-    """Of what is about equally relevant, the learnings come first that anything speaks for."""
-    return (not hit.trigger, -round(hit.relevance, 1), not has_support(hit.learning))
+def _rank_trial(hit: Hit, rules: Rules) -> tuple[object, ...]:
+    """Of what is about equally relevant, the learnings come first that most speaks for."""
+    return (
+        not hit.trigger,
+        -round(hit.relevance, 1),
+        -count_trial_showings(hit.learning, is_observed=rules.is_observed),
+    )
 
 
 def _persons_first(ranked: Sequence[Hit]) -> list[Hit]:
@@ -188,21 +192,18 @@ def _reason_against(hit: Hit, rules: Rules, *, on_trial: bool) -> str:
         return "not relevant enough"
     if not on_trial:
         return ""
-    if _trial_has_ended(hit.learning):
+    if _trial_has_ended(hit.learning, rules):
         return "not trusted enough, and tried often enough"
     if not hit.trigger and hit.relevance < _MIN_TRIAL_RELEVANCE:
         return "not relevant enough for a trial"
     return ""
 
 
-def _trial_has_ended(learning: Learning) -> bool:
-    """Return whether a learning was marked often enough, or shown often enough without a helpful mark.
-
-    What nothing speaks for besides its own conversation is shown less often.
-    """
+def _trial_has_ended(learning: Learning, rules: Rules) -> bool:
+    """Return whether a learning was marked often enough, or shown as often as what speaks for it allows."""
     marks = learning.times_helpful + learning.times_not_helpful
-    most = _MAX_TRIAL_SHOWINGS if has_support(learning) else _MAX_UNSUPPORTED_SHOWINGS
-    return marks >= _MAX_TRIAL_MARKS or (learning.times_injected >= most and not learning.times_helpful)
+    most = count_trial_showings(learning, is_observed=rules.is_observed)
+    return marks >= _MAX_TRIAL_MARKS or learning.times_injected >= most
 
 
 def _without_repetitions(hits: Sequence[Hit], before: Sequence[Hit], reasons: dict[str, str]) -> list[Hit]:
