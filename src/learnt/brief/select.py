@@ -6,7 +6,8 @@ see it. Every agent sees general learnings. People, and agents without assigned 
 A brief does not guess: a learning must have a matching trigger, or share enough significant words with the task. Pinned
 learnings come first, then learnings with a matching trigger, then the others by relevance and confidence. If several
 learnings say the same thing, only the newest is shown; but a learning that a person vouches for takes precedence over
-any other learning with much the same words, even if that one says the opposite.
+any other learning with much the same words, even if that one says the opposite. Such a one is not tried at all, not
+even if the person's learning was shown before: the person decides in the review.
 
 Only learnings that somebody vouches for are trusted. One slot is reserved for a relevant learning on trial that has
 rarely been shown, so that it can prove itself: first those that anything speaks for, and at most one from each
@@ -112,8 +113,11 @@ def choose(
         return not is_trusted(hit.learning, rules.min_confidence)
 
     ranked = _persons_first(sorted(hits, key=lambda hit: _rank(hit, impact(hit.learning))))
+    persons = [set(words(hit.learning.title)) for hit in ranked if is_persons(hit.learning)]
     reasons = {
-        hit.learning.id: excluded.get(hit.learning.id) or _reason_against(hit, rules, on_trial=is_on_trial(hit))
+        hit.learning.id: excluded.get(hit.learning.id)
+        or _reason_against(hit, rules)
+        or (_reason_against_trial(hit, rules, persons) if is_on_trial(hit) else "")
         for hit in ranked
     }
     eligible = [hit for hit in ranked if not reasons[hit.learning.id]]
@@ -187,11 +191,14 @@ def _one_per_source(hits: Sequence[Hit], reasons: dict[str, str]) -> list[Hit]:
     return list(kept.values())
 
 
-def _reason_against(hit: Hit, rules: Rules, *, on_trial: bool) -> str:
-    if not hit.trigger and hit.relevance < rules.min_relevance:
-        return "not relevant enough"
-    if not on_trial:
-        return ""
+def _reason_against(hit: Hit, rules: Rules) -> str:
+    return "not relevant enough" if not hit.trigger and hit.relevance < rules.min_relevance else ""
+
+
+def _reason_against_trial(hit: Hit, rules: Rules, persons: Sequence[set[str]]) -> str:
+    """Return why a learning is not tried; `persons` are the words in the titles of people's learnings."""
+    if any(_resembles(hit.learning, title) for title in persons):
+        return "a person's learning has much the same words"
     if _trial_has_ended(hit.learning, rules):
         return "not trusted enough, and tried often enough"
     if not hit.trigger and hit.relevance < _MIN_TRIAL_RELEVANCE:
