@@ -17,6 +17,7 @@ import pytest
 from learnt import Memory
 from learnt.clients.kit.events import HookEvent
 from learnt.model import text_id
+from learnt.store.happened import get_brief
 from learnt.system.detached import INTERNAL
 from tests.conftest import Clock
 from tests.support.repeated import REPEATED
@@ -98,8 +99,9 @@ class Project:
         self._serve(session, kind="prompt", prompt=prompt)
         task = text_id("task", f"claude {session} ")
         sql = "select max(id) as latest from brief where project = :project and task = :task"
-        id = self.memory.context.store.database.value(sql, task=task)
-        receipt = self.memory.explain(id).receipt if id else {"shown": []}
+        database = self.memory.context.store.database
+        id = database.value(sql, task=task)
+        receipt = get_brief(database, id).receipt if id else {"shown": []}
         for entry in receipt["shown"]:
             is_hostile = "evil" in self.memory.get(entry["id"]).title.lower()
             if entry.get("on_trial"):

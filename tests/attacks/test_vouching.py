@@ -18,6 +18,7 @@ OPPOSITES = (
     "Never run `make seed` before the tests",
     "Never run `make seed` before the tests. It was dropped with the old fixtures, which nobody maintains any more.",
     "Run `make seed` before the tests? No",
+    "Skip `make seed` before the tests",
 )
 
 
@@ -65,22 +66,21 @@ def ask(memory: Memory, session: str) -> str:
 @pytest.mark.parametrize(
     ("evidence", "enough"),
     [
-        (Evidence(given=2, marked=2, turnout=1.0), True),
-        (Evidence(given=2, marked=1, worked=1, turnout=1.0), True),
-        (Evidence(given=2, worked=2), True),
-        (Evidence(given=4, worked=2), True),
-        (Evidence(given=1, worked=1, repeating=1), True),
-        (Evidence(given=1, marked=1, repeating=5, turnout=1.0), True),
-        (Evidence(given=1, worked=1), False),
-        (Evidence(given=5, worked=2), False),
-        (Evidence(given=2, marked=2, turnout=0.3), False),
-        (Evidence(given=2, marked=1, worked=1, turnout=0.3), False),
-        (Evidence(given=1, marked=1, repeating=5, turnout=0.3), False),
+        (Evidence(worked=2), True),
+        (Evidence(marked=2, turnout=1.0), True),
+        (Evidence(worked=1, marked=1, turnout=1.0), True),
+        (Evidence(worked=1, repeating=1, turnout=1.0), True),
+        (Evidence(marked=1, repeating=5, turnout=1.0), True),
+        (Evidence(worked=1), False),
+        (Evidence(worked=1, marked=9, turnout=0.3), False),
+        (Evidence(worked=1, repeating=9, turnout=0.3), False),
+        (Evidence(marked=9, turnout=0.3), False),
+        (Evidence(marked=1, repeating=9, turnout=0.3), False),
         (Evidence(repeating=9, turnout=1.0), False),
-        (Evidence(given=4, worked=2, rejecting=2), False),
+        (Evidence(worked=2, rejecting=2), False),
     ],
 )
-def test_evidence_is_enough_if_it_is_from_two_and_from_half_of_those_that_were_given_it(
+def test_what_was_observed_counts_by_itself_and_what_agents_say_only_with_a_turnout(
     evidence: Evidence, enough: bool
 ) -> None:
     assert is_enough(evidence) is enough

@@ -19,7 +19,7 @@ from __future__ import annotations
 from learnt.model import EVERYTHING, GENERAL, PARAGRAPHS, Hit, Value
 from learnt.text.titles import key_of, share_most_words
 from learnt.text.words import words
-from learnt.weigh.provenance import count_trial_showings, is_persons, is_trusted
+from learnt.weigh.provenance import count_trial_showings, has_support, is_persons, is_trusted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,10 +28,12 @@ if TYPE_CHECKING:
     from learnt.model import Learning
 
     AgentCategories = Mapping[str, tuple[str, ...]]
+    Title = tuple[set[str], set[str]]
 
 _MIN_TRIAL_RELEVANCE = 0.5
 _MAX_TRIAL_MARKS = 3
 _MIN_RESEMBLANCE = 0.6
+_MIN_RESEMBLANCE_IN_CODE = 0.5  # of titles with the same code
 
 
 class Rules(Value):
@@ -113,7 +115,7 @@ def choose(
         return not is_trusted(hit.learning, rules.min_confidence)
 
     ranked = _persons_first(sorted(hits, key=lambda hit: _rank(hit, impact(hit.learning))))
-    persons = [set(words(hit.learning.title)) for hit in ranked if is_persons(hit.learning)]
+    persons = [_read_title(hit.learning) for hit in ranked if is_persons(hit.learning)]
     reasons = {
         hit.learning.id: excluded.get(hit.learning.id)
         or _reason_against(hit, rules)
@@ -123,6 +125,8 @@ def choose(
     eligible = [hit for hit in ranked if not reasons[hit.learning.id]]
     trusted = _without_repetitions([hit for hit in eligible if not is_on_trial(hit)], (), reasons)
     trials = _without_repetitions([hit for hit in eligible if is_on_trial(hit)], trusted, reasons)
+    if rules.is_observed:
+        trials = _where_needed(trials, trusted, reasons)
     trials = _one_per_source(sorted(trials, key=lambda hit: _rank_trial(hit, rules)), reasons)
     slots = max(0, min(rules.trial_slots, rules.max_learnings - bool(trusted)))
     reasons.update((hit.learning.id, "not trusted enough, and no trial slot left") for hit in trials[slots:])
@@ -155,12 +159,8 @@ def _rank(hit: Hit, impact: float) -> tuple[object, ...]:
 
 
 def _rank_trial(hit: Hit, rules: Rules) -> tuple[object, ...]:
-    """Of what is about equally relevant, the learnings come first that most speaks for."""
-    return (
-        not hit.trigger,
-        -round(hit.relevance, 1),
-        -count_trial_showings(hit.learning, is_observed=rules.is_observed),
-    )
+    """The learnings come first that most speaks for, and of these the most relevant."""
+    return (not hit.trigger, -count_trial_showings(hit.learning, is_observed=rules.is_observed))
 
 
 def _persons_first(ranked: Sequence[Hit]) -> list[Hit]:
@@ -181,6 +181,30 @@ def _resembles(learning: Learning, title: set[str]) -> bool:
     return len(own & title) >= _MIN_RESEMBLANCE * len(own | title)
 
 
+def _where_needed(trials: Sequence[Hit], trusted: Sequence[Hit], reasons: dict[str, str]) -> list[Hit]:
+    """Return the hits that anything speaks for, and those that fit better than every trusted one."""
+    kept = []
+    for hit in trials:
+        fits_better = all(round(hit.relevance, 1) > round(other.relevance, 1) for other in trusted)
+        if has_support(hit.learning) or fits_better:
+            kept.append(hit)
+        else:
+            reasons[hit.learning.id] = "nothing speaks for it, and a trusted one fits as well"
+    return kept
+
+
+def _read_title(learning: Learning) -> Title:
+    """Return the words in a title, and the code in it."""
+    return set(words(learning.title)), set(learning.title.split("`")[1::2])
+
+
+def _is_near_copy(title: Title, other: Title) -> bool:
+    """Return whether two titles differ in few words; one of these may turn the meaning into its opposite."""
+    (mine, my_code), (theirs, their_code) = title, other
+    share = len(mine & theirs) / max(1, len(mine | theirs))
+    return share > _MIN_RESEMBLANCE or (share >= _MIN_RESEMBLANCE_IN_CODE and bool(my_code & their_code))
+
+
 def _one_per_source(hits: Sequence[Hit], reasons: dict[str, str]) -> list[Hit]:
     """Return the first hit from each conversation, so that no conversation fills a brief with its own learnings."""
     kept: dict[str, Hit] = {}
@@ -195,9 +219,10 @@ def _reason_against(hit: Hit, rules: Rules) -> str:
     return "not relevant enough" if not hit.trigger and hit.relevance < rules.min_relevance else ""
 
 
-def _reason_against_trial(hit: Hit, rules: Rules, persons: Sequence[set[str]]) -> str:
-    """Return why a learning is not tried; `persons` are the words in the titles of people's learnings."""
-    if any(_resembles(hit.learning, title) for title in persons):
+def _reason_against_trial(hit: Hit, rules: Rules, persons: Sequence[Title]) -> str:
+    """Return why a learning is not tried; `persons` are the titles of people's learnings."""
+    title = _read_title(hit.learning)
+    if not is_persons(hit.learning) and any(_is_near_copy(title, other) for other in persons):
         return "a person's learning has much the same words"
     if _trial_has_ended(hit.learning, rules):
         return "not trusted enough, and tried often enough"

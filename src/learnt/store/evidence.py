@@ -26,12 +26,10 @@ _COUNTED_UNTIL = "successes counted until"
 class Evidence(Value):
     """How many conversations, other than the one that taught a learning, speak for or against it."""
 
-    given: int = 0
-    """How many were given it without asking for it."""
     worked: int = 0
-    """In how many of these what it recommends succeeded."""
+    """In how many that were given it unasked, what it recommends succeeded."""
     marked: int = 0
-    """In how many others of these it was marked as helpful."""
+    """In how many others that were given it unasked, it was marked as helpful."""
     repeating: int = 0
     """How many that had not been given it taught it again."""
     rejecting: int = 0
@@ -105,7 +103,7 @@ def count(
 ) -> Evidence:
     """Return the evidence for a learning; `source` is the conversation that taught it, which does not count.
 
-    `given` lists the conversations that were given it; it is None if they are in other projects' stores.
+    `given` lists the conversations that were given it unasked; it is None if other projects' stores know them.
     """
     rows = database.rows(
         """
@@ -125,7 +123,6 @@ def count(
         by_kind[row["kind"]].add(row["conversation"])
     others = by_kind[HELPFUL] | by_kind[WORKED] if given is None else set(given) - {source, learning.task}
     return Evidence(
-        given=len(others),
         worked=len(by_kind[WORKED] & others),
         marked=len((by_kind[HELPFUL] - by_kind[WORKED]) & others),
         repeating=len(by_kind[REPEATED] - others),

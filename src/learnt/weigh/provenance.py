@@ -5,14 +5,14 @@ confidence of at least 0.8, unless the person chose another one. It does not fad
 they can only propose to retire it.
 
 Evidence vouches for an agent's own conclusion if it comes from at least two conversations other than the one that
-taught it, and from at least half of those that were given it: what it recommends succeeded after it was given, or the
-agent marked it as helpful. Only conversations count that were given it without asking for it. All repetitions together
-count as one conversation, and only beside such a conversation, because whoever repeats a statement may have read it in
-the same place. Text that was copied from a tool's output, a commit or a file is vouched for by a person only.
+taught it: what it recommends succeeded after it was given, or the agent marked it as helpful. Only conversations count
+that were given it without asking for it. All repetitions together count as one conversation, and only beside such a
+conversation, because whoever repeats a statement may have read it in the same place. Text that was copied from a tool's
+output, a commit or a file is vouched for by a person only.
 
-Marks are a vote, and a vote needs a turnout: they vouch only while at least a third of the conversations that are given
-anything mark anything. Where agents rarely mark, the few that do are not a sample of all, and may be exactly those
-that somebody has talked into it.
+What agents say (marks and repetitions) is a vote, and a vote needs a turnout: it counts only while at least a third of
+the conversations that are given anything mark anything. Where agents rarely mark, the few that do are not a sample of
+all, and may be exactly those that somebody has talked into it. What was observed counts by itself.
 
 Nobody vouches for anything else, whatever its author, category, kind or confidence. It is on trial.
 """
@@ -34,7 +34,6 @@ PERSON_CONFIDENCE = 0.8
 # A learning with enough evidence has at least this confidence.
 _EVIDENCE_CONFIDENCE = 0.6
 _CONVERSATIONS = 2
-_MIN_SHARE = 0.5
 _MIN_TURNOUT = 1 / 3
 # After this many conversations in which it did not help, a person is asked whether a learning should go.
 _CONVERSATIONS_TO_RETIRE = 3
@@ -45,7 +44,7 @@ _COPYING_RULES = ("command", "edit", "call", "verification")
 _MIN_OTHERS = 5
 _MAX_OTHERS_SHARE = 0.2
 # How often a learning on trial is shown, where what agents do is observed and where it is not.
-_MAX_SHOWINGS = 10
+_SHOWINGS_IF_WORKED = 10
 _SHOWINGS_IF_SUPPORTED = {True: 3, False: 10}
 _SHOWINGS_IF_NOT = {True: 1, False: 3}
 # What a learning says and where it applies; whoever vouched for the old text has not vouched for another one.
@@ -65,24 +64,24 @@ def vouch_by_evidence(learning: Learning, evidence: Evidence) -> dict[str, Any]:
     """Return the changes to a learning that its evidence causes; empty if it causes none."""
     if learning.vouched == NOBODY and is_enough(evidence) and not is_copied(learning):
         return {"vouched": EVIDENCE, "confidence": max(_EVIDENCE_CONFIDENCE, learning.confidence)}
-    if learning.vouched == EVIDENCE and not _is_kept_up(evidence):
+    if learning.vouched == EVIDENCE and not _suffices(evidence, evidence.worked + evidence.marked, evidence.repeating):
         return {"vouched": NOBODY}
     return {}
 
 
 def is_enough(evidence: Evidence) -> bool:
     """Return whether evidence vouches for an agent's own conclusion."""
-    supporting = evidence.worked + (evidence.marked if evidence.turnout >= _MIN_TURNOUT else 0)
-    return _suffices(evidence, supporting) and supporting >= _MIN_SHARE * evidence.given
+    supporting = evidence.worked + (evidence.marked if _is_vote(evidence) else 0)
+    return _suffices(evidence, supporting, evidence.repeating if _is_vote(evidence) else 0)
 
 
-def _is_kept_up(evidence: Evidence) -> bool:
-    """Return whether evidence that was enough once still is: what many are given need not be used by half of them."""
-    return _suffices(evidence, evidence.worked + evidence.marked)
+def _is_vote(evidence: Evidence) -> bool:
+    """Return whether what agents say counts beside what was observed."""
+    return evidence.turnout >= _MIN_TURNOUT
 
 
-def _suffices(evidence: Evidence, supporting: int) -> bool:
-    repeated = 1 if evidence.repeating and supporting else 0
+def _suffices(evidence: Evidence, supporting: int, repeating: int) -> bool:
+    repeated = 1 if repeating and supporting else 0
     return supporting + repeated >= _CONVERSATIONS and supporting > evidence.rejecting
 
 
@@ -132,12 +131,16 @@ def is_trusted(learning: Learning, min_confidence: float) -> bool:
 def count_trial_showings(learning: Learning, *, is_observed: bool) -> int:
     """Return in how many tasks a learning on trial may be shown.
 
-    Most often if what it recommends has worked for others; less often if it was taught again or marked as helpful, or
-    if what it recommends worked in the conversation that taught it; least often if nothing speaks for it. Where the
-    agents' work is observed (`is_observed`), a few times are enough to find out.
+    Most often if what it recommends has worked, also in the conversation that taught it; less often if agents only said
+    something for it: they marked it as helpful, or taught it again; least often if nothing speaks for it. Where the
+    agents' work is observed (`is_observed`), their words weigh less.
     """
-    helped_at = learning.last_helpful_at
-    if helped_at is not None and helped_at > learning.created_at and not learning.times_helpful:
-        return _MAX_SHOWINGS
-    has_helped = helped_at is not None and learning.times_helpful >= learning.times_not_helpful
-    return (_SHOWINGS_IF_SUPPORTED if has_helped or learning.recurrences else _SHOWINGS_IF_NOT)[is_observed]
+    if learning.last_helpful_at is not None and not learning.times_helpful:
+        return _SHOWINGS_IF_WORKED
+    return (_SHOWINGS_IF_SUPPORTED if has_support(learning) else _SHOWINGS_IF_NOT)[is_observed]
+
+
+def has_support(learning: Learning) -> bool:
+    """Return whether anything besides the words of its own conversation speaks for a learning on trial."""
+    has_helped = learning.last_helpful_at is not None and learning.times_helpful >= learning.times_not_helpful
+    return has_helped or learning.recurrences > 0
