@@ -157,8 +157,8 @@ def test_what_worked_in_its_own_conversation_is_tried_more_often(memory: Memory)
     (learning,) = memory.learnings().learnings
     assert learning.task == text_id("task", "claude source ")
     assert (learning.last_helpful_at, learning.vouched) == (learning.created_at, "")
-    shown = [learning.id in ask(memory, f"given {number}") for number in range(5)]
-    assert shown == [True, True, True, False, False]
+    shown = [learning.id in ask(memory, f"given {number}") for number in range(12)]
+    assert shown == [True] * 10 + [False] * 2
 
 
 def test_a_command_that_everybody_runs_gives_a_claim_no_more_tries(memory: Memory) -> None:

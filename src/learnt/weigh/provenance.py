@@ -43,10 +43,12 @@ _COPYING_RULES = ("command", "edit", "call", "verification")
 # A success proves something only if few of the conversations that were not given the learning ran the same command.
 _MIN_OTHERS = 5
 _MAX_OTHERS_SHARE = 0.2
-# How often a learning on trial is shown, where what agents do is observed and where it is not.
-_SHOWINGS_IF_WORKED = 10
-_SHOWINGS_IF_SUPPORTED = {True: 3, False: 10}
-_SHOWINGS_IF_NOT = {True: 1, False: 3}
+# How often a learning on trial is shown at most, and if nothing speaks for it.
+_MAX_SHOWINGS = 10
+_SHOWINGS_UNSUPPORTED = 3
+_SHOWINGS_UNSUPPORTED_IF_OBSERVED = 1
+# How many more showings it gets, where agents' work is observed, for each time that an agent only said something for it.
+_SHOWINGS_FOR_WORDS = 2
 # What a learning says and where it applies; whoever vouched for the old text has not vouched for another one.
 _STATEMENT = CONTENT[: CONTENT.index("origin")]
 
@@ -131,13 +133,16 @@ def is_trusted(learning: Learning, min_confidence: float) -> bool:
 def count_trial_showings(learning: Learning, *, is_observed: bool) -> int:
     """Return in how many tasks a learning on trial may be shown.
 
-    Most often if what it recommends has worked, also in the conversation that taught it; less often if agents only said
-    something for it: they marked it as helpful, or taught it again; least often if nothing speaks for it. Where the
-    agents' work is observed (`is_observed`), their words weigh less.
+    Where the agents' work is observed (`is_observed`), it can prove itself fast: it is shown once, and a few times more
+    whenever an agent marks it as helpful or teaches it again; but as often as possible if what it recommends has
+    worked, if only in the conversation that taught it.
     """
+    if not is_observed:
+        return _MAX_SHOWINGS if has_support(learning) else _SHOWINGS_UNSUPPORTED
     if learning.last_helpful_at is not None and not learning.times_helpful:
-        return _SHOWINGS_IF_WORKED
-    return (_SHOWINGS_IF_SUPPORTED if has_support(learning) else _SHOWINGS_IF_NOT)[is_observed]
+        return _MAX_SHOWINGS
+    words = learning.times_helpful + learning.recurrences if has_support(learning) else 0
+    return min(_MAX_SHOWINGS, _SHOWINGS_UNSUPPORTED_IF_OBSERVED + _SHOWINGS_FOR_WORDS * words)
 
 
 def has_support(learning: Learning) -> bool:
