@@ -6,13 +6,13 @@ they can only propose to retire it.
 
 Evidence vouches for an agent's own conclusion if it comes from at least two conversations other than the one that
 taught it: what it recommends succeeded after it was given, or the agent marked it as helpful. Only conversations count
-that were given it without asking for it. All repetitions together count as one conversation, and only beside such a
-conversation, because whoever repeats a statement may have read it in the same place. Text that was copied from a tool's
-output, a commit or a file is vouched for by a person only.
+that were given it without asking for it. Repetitions in two or more conversations that had not been given it count
+together as one conversation, and only beside such a conversation, because whoever repeats a statement may have read it
+in the same place. Text that was copied from a tool's output, a commit or a file is vouched for by a person only.
 
-What agents say (marks and repetitions) is a vote, and a vote needs a turnout: it counts only while at least a third of
-the conversations that are given anything mark anything. Where agents rarely mark, the few that do are not a sample of
-all, and may be exactly those that somebody has talked into it. What was observed counts by itself.
+Marks are a vote, and a vote needs a turnout: they vouch only while at least a third of the conversations that are given
+anything mark anything. Where agents rarely mark, the few that do are not a sample of all, and may be exactly those
+that somebody has talked into it. What was observed counts without a turnout.
 
 Nobody vouches for anything else, whatever its author, category, kind or confidence. It is on trial.
 """
@@ -34,6 +34,7 @@ PERSON_CONFIDENCE = 0.8
 # A learning with enough evidence has at least this confidence.
 _EVIDENCE_CONFIDENCE = 0.6
 _CONVERSATIONS = 2
+_MIN_REPETITIONS = 2
 _MIN_TURNOUT = 1 / 3
 # After this many conversations in which it did not help, a person is asked whether a learning should go.
 _CONVERSATIONS_TO_RETIRE = 3
@@ -47,7 +48,7 @@ _MAX_OTHERS_SHARE = 0.2
 _MAX_SHOWINGS = 10
 _SHOWINGS_UNSUPPORTED = 3
 _SHOWINGS_UNSUPPORTED_IF_OBSERVED = 1
-# How many more showings it gets, where agents' work is observed, for each time that an agent only said something for it.
+# Where agents' work is observed: how many more for each time that an agent marked it as helpful or taught it again.
 _SHOWINGS_FOR_WORDS = 2
 # What a learning says and where it applies; whoever vouched for the old text has not vouched for another one.
 _STATEMENT = CONTENT[: CONTENT.index("origin")]
@@ -66,24 +67,19 @@ def vouch_by_evidence(learning: Learning, evidence: Evidence) -> dict[str, Any]:
     """Return the changes to a learning that its evidence causes; empty if it causes none."""
     if learning.vouched == NOBODY and is_enough(evidence) and not is_copied(learning):
         return {"vouched": EVIDENCE, "confidence": max(_EVIDENCE_CONFIDENCE, learning.confidence)}
-    if learning.vouched == EVIDENCE and not _suffices(evidence, evidence.worked + evidence.marked, evidence.repeating):
+    if learning.vouched == EVIDENCE and not _suffices(evidence, evidence.worked + evidence.marked):
         return {"vouched": NOBODY}
     return {}
 
 
 def is_enough(evidence: Evidence) -> bool:
     """Return whether evidence vouches for an agent's own conclusion."""
-    supporting = evidence.worked + (evidence.marked if _is_vote(evidence) else 0)
-    return _suffices(evidence, supporting, evidence.repeating if _is_vote(evidence) else 0)
+    has_turnout = evidence.turnout >= _MIN_TURNOUT
+    return _suffices(evidence, evidence.worked + (evidence.marked if has_turnout else 0))
 
 
-def _is_vote(evidence: Evidence) -> bool:
-    """Return whether what agents say counts beside what was observed."""
-    return evidence.turnout >= _MIN_TURNOUT
-
-
-def _suffices(evidence: Evidence, supporting: int, repeating: int) -> bool:
-    repeated = 1 if repeating and supporting else 0
+def _suffices(evidence: Evidence, supporting: int) -> bool:
+    repeated = 1 if evidence.repeating >= _MIN_REPETITIONS and supporting else 0
     return supporting + repeated >= _CONVERSATIONS and supporting > evidence.rejecting
 
 
