@@ -43,8 +43,6 @@ class Rules(Value):
     min_confidence: float = 0.6
     min_relevance: float = 0.35
     trial_slots: int = 1
-    is_observed: bool = False
-    """Whether learnt sees what becomes of the learnings on trial, because the client's hooks report it."""
 
 
 class Choice(Value):
@@ -104,11 +102,12 @@ def choose(
     *,
     excluded: Mapping[str, str],
     impact: Callable[[Learning], float],
+    is_observed: bool = False,
 ) -> list[Choice]:
     """Return a choice for every hit; the chosen learnings come first, in the order of the brief.
 
     `excluded` maps the ids of learnings that must be left out to the reasons. `impact` decides between learnings that
-    are equally relevant and trusted.
+    are equally relevant and trusted. `is_observed` says that hooks will report what becomes of a learning on trial.
     """
 
     def is_on_trial(hit: Hit) -> bool:
@@ -119,15 +118,15 @@ def choose(
     reasons = {
         hit.learning.id: excluded.get(hit.learning.id)
         or _reason_against(hit, rules)
-        or (_reason_against_trial(hit, rules, persons) if is_on_trial(hit) else "")
+        or (_reason_against_trial(hit, persons, is_observed=is_observed) if is_on_trial(hit) else "")
         for hit in ranked
     }
     eligible = [hit for hit in ranked if not reasons[hit.learning.id]]
     trusted = _without_repetitions([hit for hit in eligible if not is_on_trial(hit)], (), reasons)
     trials = _without_repetitions([hit for hit in eligible if is_on_trial(hit)], trusted, reasons)
-    if rules.is_observed:
+    if is_observed:
         trials = _where_needed(trials, trusted, reasons)
-    trials = _one_per_source(sorted(trials, key=lambda hit: _rank_trial(hit, rules)), reasons)
+    trials = _one_per_source(sorted(trials, key=lambda hit: _rank_trial(hit, is_observed=is_observed)), reasons)
     slots = max(0, min(rules.trial_slots, rules.max_learnings - bool(trusted)))
     reasons.update((hit.learning.id, "not trusted enough, and no trial slot left") for hit in trials[slots:])
     pinned = sum(hit.learning.pinned for hit in trusted)
@@ -158,9 +157,9 @@ def _rank(hit: Hit, impact: float) -> tuple[object, ...]:
     )
 
 
-def _rank_trial(hit: Hit, rules: Rules) -> tuple[object, ...]:
+def _rank_trial(hit: Hit, *, is_observed: bool) -> tuple[object, ...]:
     """The learnings come first that most speaks for, and of these the most relevant."""
-    return (not hit.trigger, -count_trial_showings(hit.learning, is_observed=rules.is_observed))
+    return (not hit.trigger, -count_trial_showings(hit.learning, is_observed=is_observed))
 
 
 def _persons_first(ranked: Sequence[Hit]) -> list[Hit]:
@@ -219,22 +218,22 @@ def _reason_against(hit: Hit, rules: Rules) -> str:
     return "not relevant enough" if not hit.trigger and hit.relevance < rules.min_relevance else ""
 
 
-def _reason_against_trial(hit: Hit, rules: Rules, persons: Sequence[Title]) -> str:
+def _reason_against_trial(hit: Hit, persons: Sequence[Title], *, is_observed: bool) -> str:
     """Return why a learning is not tried; `persons` are the titles of people's learnings."""
     title = _read_title(hit.learning)
     if not is_persons(hit.learning) and any(_is_near_copy(title, other) for other in persons):
         return "a person's learning has much the same words"
-    if _trial_has_ended(hit.learning, rules):
+    if _trial_has_ended(hit.learning, is_observed=is_observed):
         return "not trusted enough, and tried often enough"
     if not hit.trigger and hit.relevance < _MIN_TRIAL_RELEVANCE:
         return "not relevant enough for a trial"
     return ""
 
 
-def _trial_has_ended(learning: Learning, rules: Rules) -> bool:
+def _trial_has_ended(learning: Learning, *, is_observed: bool) -> bool:
     """Return whether a learning was marked often enough, or shown as often as what speaks for it allows."""
     marks = learning.times_helpful + learning.times_not_helpful
-    most = count_trial_showings(learning, is_observed=rules.is_observed)
+    most = count_trial_showings(learning, is_observed=is_observed)
     return marks >= _MAX_TRIAL_MARKS or learning.times_injected >= most
 
 

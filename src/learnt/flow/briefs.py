@@ -146,8 +146,8 @@ def brief(context: Context, request: BriefRequest) -> Brief:
     already_given = _known_before(context, task if request.only_new else None, request.beside)
     already_given |= given_to_others(context, task.id, request.agent)
     hits, reasons = _recall(context, situation, task, already_given, request)
-    rules = _rules(context, is_observed=request.asked_by == "hook")
-    choices = choose(hits, rules, excluded=reasons, impact=impact)
+    rules = _rules(context)
+    choices = choose(hits, rules, excluded=reasons, impact=impact, is_observed=request.asked_by == "hook")
     draft = Draft(
         task=task,
         content=_content(context, task, choices, request, now=now),
@@ -344,14 +344,13 @@ def _budget(context: Context, tokens: int | None) -> int:
     return budget
 
 
-def _rules(context: Context, *, is_observed: bool) -> Rules:
+def _rules(context: Context) -> Rules:
     settings = context.settings
     return Rules(
         max_learnings=settings.brief_learnings,
         min_confidence=settings.brief_confidence,
         min_relevance=settings.brief_relevance,
         trial_slots=settings.trial_slots,
-        is_observed=is_observed,
     )
 
 
