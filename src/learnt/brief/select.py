@@ -6,7 +6,8 @@ see it. Every agent sees general learnings. People, and agents without assigned 
 A brief does not guess: a learning must have a matching trigger, or share enough significant words with the task. Pinned
 learnings come first, then learnings with a matching trigger, then the others by relevance and confidence. If several
 learnings say the same thing, only the newest is shown; but a learning that a person vouches for takes precedence over
-any other learning with much the same words, even if that one says the opposite.
+any other learning with much the same words, even if that one says the opposite. Such a one is not tried at all, not
+even if the person's learning was shown before: the person decides in the review.
 
 Only learnings that somebody vouches for are trusted. One slot is reserved for a relevant learning on trial that has
 rarely been shown, so that it can prove itself: first those that anything speaks for, and at most one from each
@@ -18,7 +19,7 @@ from __future__ import annotations
 from learnt.model import EVERYTHING, GENERAL, PARAGRAPHS, Hit, Value
 from learnt.text.titles import key_of, share_most_words
 from learnt.text.words import words
-from learnt.weigh.provenance import has_support, is_persons, is_trusted
+from learnt.weigh.provenance import count_trial_showings, has_support, is_persons, is_trusted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,12 +28,12 @@ if TYPE_CHECKING:
     from learnt.model import Learning
 
     AgentCategories = Mapping[str, tuple[str, ...]]
+    Title = tuple[set[str], set[str]]
 
 _MIN_TRIAL_RELEVANCE = 0.5
 _MAX_TRIAL_MARKS = 3
-_MAX_TRIAL_SHOWINGS = 10
-_MAX_UNSUPPORTED_SHOWINGS = 3
 _MIN_RESEMBLANCE = 0.6
+_MIN_RESEMBLANCE_IN_CODE = 0.5  # of titles with the same code
 
 
 class Rules(Value):
@@ -101,25 +102,31 @@ def choose(
     *,
     excluded: Mapping[str, str],
     impact: Callable[[Learning], float],
+    is_observed: bool = False,
 ) -> list[Choice]:
     """Return a choice for every hit; the chosen learnings come first, in the order of the brief.
 
     `excluded` maps the ids of learnings that must be left out to the reasons. `impact` decides between learnings that
-    are equally relevant and trusted.
+    are equally relevant and trusted. `is_observed` says that hooks will report what becomes of a learning on trial.
     """
 
     def is_on_trial(hit: Hit) -> bool:
         return not is_trusted(hit.learning, rules.min_confidence)
 
     ranked = _persons_first(sorted(hits, key=lambda hit: _rank(hit, impact(hit.learning))))
+    persons = [_read_title(hit.learning) for hit in ranked if is_persons(hit.learning)]
     reasons = {
-        hit.learning.id: excluded.get(hit.learning.id) or _reason_against(hit, rules, on_trial=is_on_trial(hit))
+        hit.learning.id: excluded.get(hit.learning.id)
+        or _reason_against(hit, rules)
+        or (_reason_against_trial(hit, persons, is_observed=is_observed) if is_on_trial(hit) else "")
         for hit in ranked
     }
     eligible = [hit for hit in ranked if not reasons[hit.learning.id]]
     trusted = _without_repetitions([hit for hit in eligible if not is_on_trial(hit)], (), reasons)
     trials = _without_repetitions([hit for hit in eligible if is_on_trial(hit)], trusted, reasons)
-    trials = _one_per_source(sorted(trials, key=_rank_trial), reasons)
+    if is_observed:
+        trials = _where_needed(trials, trusted, reasons)
+    trials = _one_per_source(sorted(trials, key=lambda hit: _rank_trial(hit, is_observed=is_observed)), reasons)
     slots = max(0, min(rules.trial_slots, rules.max_learnings - bool(trusted)))
     reasons.update((hit.learning.id, "not trusted enough, and no trial slot left") for hit in trials[slots:])
     pinned = sum(hit.learning.pinned for hit in trusted)
@@ -150,9 +157,9 @@ def _rank(hit: Hit, impact: float) -> tuple[object, ...]:
     )
 
 
-def _rank_trial(hit: Hit) -> tuple[object, ...]:
-    """Of what is about equally relevant, the learnings come first that anything speaks for."""
-    return (not hit.trigger, -round(hit.relevance, 1), not has_support(hit.learning))
+def _rank_trial(hit: Hit, *, is_observed: bool) -> tuple[object, ...]:
+    """The learnings come first that most speaks for, and of these the most relevant."""
+    return (not hit.trigger, -count_trial_showings(hit.learning, is_observed=is_observed))
 
 
 def _persons_first(ranked: Sequence[Hit]) -> list[Hit]:
@@ -173,6 +180,30 @@ def _resembles(learning: Learning, title: set[str]) -> bool:
     return len(own & title) >= _MIN_RESEMBLANCE * len(own | title)
 
 
+def _where_needed(trials: Sequence[Hit], trusted: Sequence[Hit], reasons: dict[str, str]) -> list[Hit]:
+    """Return the hits that anything speaks for, and those that fit better than every trusted one."""
+    kept = []
+    for hit in trials:
+        fits_better = all(round(hit.relevance, 1) > round(other.relevance, 1) for other in trusted)
+        if has_support(hit.learning) or fits_better:
+            kept.append(hit)
+        else:
+            reasons[hit.learning.id] = "nothing speaks for it, and a trusted one fits as well"
+    return kept
+
+
+def _read_title(learning: Learning) -> Title:
+    """Return the words in a title, and the code in it."""
+    return set(words(learning.title)), set(learning.title.split("`")[1::2])
+
+
+def _is_near_copy(title: Title, other: Title) -> bool:
+    """Return whether two titles differ in few words; one of these may turn the meaning into its opposite."""
+    (mine, my_code), (theirs, their_code) = title, other
+    share = len(mine & theirs) / max(1, len(mine | theirs))
+    return share > _MIN_RESEMBLANCE or (share >= _MIN_RESEMBLANCE_IN_CODE and bool(my_code & their_code))
+
+
 def _one_per_source(hits: Sequence[Hit], reasons: dict[str, str]) -> list[Hit]:
     """Return the first hit from each conversation, so that no conversation fills a brief with its own learnings."""
     kept: dict[str, Hit] = {}
@@ -183,26 +214,27 @@ def _one_per_source(hits: Sequence[Hit], reasons: dict[str, str]) -> list[Hit]:
     return list(kept.values())
 
 
-def _reason_against(hit: Hit, rules: Rules, *, on_trial: bool) -> str:
-    if not hit.trigger and hit.relevance < rules.min_relevance:
-        return "not relevant enough"
-    if not on_trial:
-        return ""
-    if _trial_has_ended(hit.learning):
+def _reason_against(hit: Hit, rules: Rules) -> str:
+    return "not relevant enough" if not hit.trigger and hit.relevance < rules.min_relevance else ""
+
+
+def _reason_against_trial(hit: Hit, persons: Sequence[Title], *, is_observed: bool) -> str:
+    """Return why a learning is not tried; `persons` are the titles of people's learnings."""
+    title = _read_title(hit.learning)
+    if not is_persons(hit.learning) and any(_is_near_copy(title, other) for other in persons):
+        return "a person's learning has much the same words"
+    if _trial_has_ended(hit.learning, is_observed=is_observed):
         return "not trusted enough, and tried often enough"
     if not hit.trigger and hit.relevance < _MIN_TRIAL_RELEVANCE:
         return "not relevant enough for a trial"
     return ""
 
 
-def _trial_has_ended(learning: Learning) -> bool:
-    """Return whether a learning was marked often enough, or shown often enough without a helpful mark.
-
-    What nothing speaks for besides its own conversation is shown less often.
-    """
+def _trial_has_ended(learning: Learning, *, is_observed: bool) -> bool:
+    """Return whether a learning was marked often enough, or shown as often as what speaks for it allows."""
     marks = learning.times_helpful + learning.times_not_helpful
-    most = _MAX_TRIAL_SHOWINGS if has_support(learning) else _MAX_UNSUPPORTED_SHOWINGS
-    return marks >= _MAX_TRIAL_MARKS or (learning.times_injected >= most and not learning.times_helpful)
+    most = count_trial_showings(learning, is_observed=is_observed)
+    return marks >= _MAX_TRIAL_MARKS or learning.times_injected >= most
 
 
 def _without_repetitions(hits: Sequence[Hit], before: Sequence[Hit], reasons: dict[str, str]) -> list[Hit]:

@@ -147,7 +147,7 @@ def brief(context: Context, request: BriefRequest) -> Brief:
     already_given |= given_to_others(context, task.id, request.agent)
     hits, reasons = _recall(context, situation, task, already_given, request)
     rules = _rules(context)
-    choices = choose(hits, rules, excluded=reasons, impact=impact)
+    choices = choose(hits, rules, excluded=reasons, impact=impact, is_observed=request.asked_by == "hook")
     draft = Draft(
         task=task,
         content=_content(context, task, choices, request, now=now),

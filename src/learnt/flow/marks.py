@@ -157,11 +157,14 @@ def without_mark(context: Context, learning: Learning, undone: tuple[Event, bool
     if event.what != "mark" or not is_undone or "times_helpful" not in event.new:
         return None
     counted = _count(context, context.locate(learning.id)[0].database, learning)
-    return counted.replace(supporting=max(0, counted.supporting - 1))
+    return counted.replace(marked=max(0, counted.marked - 1))
 
 
 def _count(context: Context, database: Database, learning: Learning) -> Evidence:
-    return evidence.count(database, learning, source=source_of(context, learning))
+    here = context.store.database
+    given = evidence.list_given(here, learning.id) if database is here else None
+    source, turnout = source_of(context, learning), evidence.measure_turnout(here)
+    return evidence.count(database, learning, source=source, given=given, turnout=turnout)
 
 
 def _name_in(context: Context, database: Database, conversation: str) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Collection
 from learnt.errors import LearntError, TryAgain, WrongRequest
 from learnt.flow import disk
 from learnt.flow.context import Context
+from learnt.flow.learnings import refuse_agent
 from learnt.learnings_file.write import remove_learning
 from learnt.model import Brief, is_id
 from learnt.store import BACKUPS_FOLDER, Store, learnings, mirror
@@ -22,6 +23,7 @@ from learnt.store.database import Database
 from learnt.store.happened import get_brief
 from learnt.store.missteps import Misstep
 from learnt.store.purge import forget_missteps, purge_learning, purge_missteps, signs_in, texts_ever
+from learnt.weigh.provenance import is_persons
 
 _MAX_TRIES = 5
 
@@ -44,6 +46,8 @@ class Purge:
         holding = holding or [store for store in own if is_id("learn", id) and store.may_hold_traces(id)]
         if not holding:
             self._context.locate(id, writable=True)  # raises with the reason
+        if any(is_persons(known) for store in holding for known in learnings.get_all(store.database, [id]).values()):
+            refuse_agent(self._context, "purge")
         with disk.locked(self._store):  # because a running update would write the learning again
             return sum(self._purge_from(store, id) for store in holding)
 

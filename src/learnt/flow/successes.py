@@ -6,15 +6,17 @@ conversation had been given before.
 
 from __future__ import annotations
 
+from typing import Any
+
 from learnt.flow.context import Context
 from learnt.flow.marks import source_of, vouch_when_enough
 from learnt.mine.recommend import list_recommended_signs
 from learnt.model import PROGRAM, Learning
-from learnt.store import evidence, learnings, tasks
+from learnt.store import evidence, learnings, missteps, tasks
 from learnt.store.database import Database
 from learnt.store.learnings import Change
 from learnt.text.times import DAY_MS
-from learnt.weigh.provenance import are_due_to_learning, is_copied
+from learnt.weigh.provenance import are_due_to_learning, are_run_anyway, is_copied
 
 _KEPT_MS = 90 * DAY_MS
 
@@ -27,12 +29,31 @@ def count_successes(context: Context) -> list[str]:
     with store.transaction():
         database = store.database
         since = min(evidence.counted_until(database), now)
+        _note_own_successes(database, since=since, until=now)
         ids = evidence.list_given_before_runs(database, since=since, until=now)
         given = learnings.get_all(database, ids).values() if ids else ()
         vouched = [learning.id for learning in given if _vouches(context, database, learning, now)]
         evidence.forget_runs(database, before=now - _KEPT_MS)
         evidence.set_counted_until(database, now)
     return vouched
+
+
+def _note_own_successes(database: Database, *, since: int, until: int) -> None:
+    """Within a transaction: note which new learnings recommend what worked in their own conversation.
+
+    It does not vouch for them, but they are tried more often.
+    """
+    ids = evidence.list_taught_after_runs(database, since=since, until=until)
+    for learning in learnings.get_all(database, ids).values() if ids else ():
+        signs = [] if is_copied(learning) else list_recommended_signs(learning)
+        has_worked = signs and missteps.has_run(database, learning.task, signs)
+        if has_worked and not are_run_anyway(evidence.count_runs(database, learning, signs)[0]):
+            worked = Change(what="worked", who=PROGRAM, at=until)
+            learnings.change(database, learning.id, _note_own_success, worked)
+
+
+def _note_own_success(learning: Learning) -> dict[str, Any]:
+    return {"last_helpful_at": learning.created_at}
 
 
 def _vouches(context: Context, database: Database, learning: Learning, now: int) -> bool:

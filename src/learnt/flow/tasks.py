@@ -6,7 +6,7 @@ This is also the only place where an attempt's result changes its task's status.
 from __future__ import annotations
 
 from learnt.errors import NotFound, WrongRequest
-from learnt.flow.learnings import alter
+from learnt.flow.learnings import alter, refuse_agent
 from learnt.model import LONG_TEXT_LIMIT, TEXT_LIMIT, TITLE_LIMIT, Task, is_id, new_id, text_id
 from learnt.store import reviews, tasks
 from learnt.store.reviews import Escalation
@@ -203,6 +203,8 @@ class Tasks:
             if not answer:
                 either = "--hide hides the learning" if is_id("learn", escalation.subject) else "--cancel gives it up"
                 raise WrongRequest(f"`{id}` needs an answer", hint=f'`learnt resolve {id} "what to do"`, or {either}')
+            if is_id("learn", escalation.subject):
+                refuse_agent(self._context, "resolve")
             escalation = answer_escalation(self._context, escalation, answer)
             task = tasks.find(self._store.database, escalation.subject, for_update=True)
             if task is not None and task.status == "escalated":

@@ -28,6 +28,7 @@ from learnt.system.files import append_private, make_folders, remove_tree
 from learnt.system.run import EXITED, INTERRUPTED, NOT_STARTED, TIME_LIMIT, Stop
 from learnt.text.redact import redact
 from learnt.text.titles import AGENT_ENDED_PREFIX
+from learnt.trust import is_agent
 
 LOGS = "logs"
 RUNNING = "running"
@@ -354,6 +355,8 @@ def build_prompt(
         beside=beside,
         keep=keep,
         client=memory.settings.work_agent,
+        # What an agent gets by starting `learnt work` itself, it has asked for.
+        asked_by="tool" if is_agent(os.environ) else "prompt",
     )
     answers = memory.tasks.escalations(status=None, subject=task.id)
     done = [needed for needed in memory.tasks.prerequisites_of(task.id) if needed.status == "done"]

@@ -9,7 +9,7 @@ from learnt.model import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from learnt.model import Learning
     from learnt.store.database import Database
@@ -18,18 +18,23 @@ HELPFUL, NOT_HELPFUL, REPEATED, WORKED = "helpful", "not helpful", "repeated", "
 UNKNOWN_CONVERSATION = "an agent's shell"
 """The conversation of an agent that does not say which one it takes part in; it may be any, so it proves nothing."""
 _MAX_RECENT = 500
+_BY_AGENT = "tool"  # who asks for a brief over MCP
 _COUNTED_UNTIL = "successes counted until"
 
 
 class Evidence(Value):
     """How many conversations, other than the one that taught a learning, speak for or against it."""
 
-    supporting: int = 0
-    """In how many it was marked as helpful, or what it recommends succeeded."""
+    worked: int = 0
+    """In how many that were given it unasked, what it recommends succeeded."""
+    marked: int = 0
+    """In how many others that were given it unasked, it was marked as helpful."""
     repeating: int = 0
-    """In how many others it was taught again."""
+    """How many that had not been given it taught it again."""
     rejecting: int = 0
     """In how many it was marked as not helpful."""
+    turnout: float = 0.0
+    """Of all recent conversations that were given anything, the share that marked anything."""
 
 
 class Runs(Value):
@@ -82,8 +87,13 @@ def is_marked(database: Database, learning: str, conversation: str) -> bool:
     )
 
 
-def count(database: Database, learning: Learning, *, source: str) -> Evidence:
-    """Return the evidence for a learning; `source` is the conversation that taught it, which does not count."""
+def count(
+    database: Database, learning: Learning, *, source: str, given: Collection[str] | None, turnout: float
+) -> Evidence:
+    """Return the evidence for a learning; `source` is the conversation that taught it, which does not count.
+
+    `given` lists the conversations that were given it unasked; it is None if other projects' stores know them.
+    """
     rows = database.rows(
         """
         select conversation, kind
@@ -97,14 +107,85 @@ def count(database: Database, learning: Learning, *, source: str) -> Evidence:
         source=source,
         task=learning.task,
     )
-    by_kind: dict[str, set[str]] = {}
+    by_kind: dict[str, set[str]] = {kind: set() for kind in (HELPFUL, NOT_HELPFUL, REPEATED, WORKED)}
     for row in rows:
-        by_kind.setdefault(row["kind"], set()).add(row["conversation"])
-    supporting = by_kind.get(HELPFUL, set()) | by_kind.get(WORKED, set())
+        by_kind[row["kind"]].add(row["conversation"])
+    others = by_kind[HELPFUL] | by_kind[WORKED] if given is None else set(given) - {source, learning.task}
     return Evidence(
-        supporting=len(supporting),
-        repeating=len(by_kind.get(REPEATED, set()) - supporting),
-        rejecting=len(by_kind.get(NOT_HELPFUL, ())),
+        worked=len(by_kind[WORKED] & others),
+        marked=len((by_kind[HELPFUL] - by_kind[WORKED]) & others),
+        repeating=len(by_kind[REPEATED] - others),
+        rejecting=len(by_kind[NOT_HELPFUL]),
+        turnout=turnout,
+    )
+
+
+def list_given(database: Database, learning: str) -> list[str]:
+    """Return the conversations that were given a learning without asking for it."""
+    return database.column(
+        f"""
+        select distinct coalesce(nullif(task.parent, ''), injection.task) as conversation
+          from injection
+          join brief on brief.project = injection.project and brief.id = injection.brief
+          join task on task.project = injection.project and task.id = injection.task
+         where injection.project = :project
+           and injection.learning = :learning
+           and injection.held_out = 0
+           and brief.asked_by <> '{_BY_AGENT}'
+        """,
+        learning=learning,
+    )
+
+
+def measure_turnout(database: Database) -> float:
+    """Return which share of the recent conversations that were given anything marked anything."""
+    row = database.row(
+        f"""
+        select count(*) as given, coalesce(sum(has_marked), 0) as marking
+          from (
+                select distinct recent.task,
+                       case when exists (
+                           select 1 from mark where mark.project = :project and mark.task = recent.task
+                       ) then 1 else 0 end as has_marked
+                  from (
+                        select brief.id, brief.task
+                          from brief
+                          join task on task.project = brief.project and task.id = brief.task
+                         where brief.project = :project
+                           and brief.asked_by <> '{_BY_AGENT}'
+                           and task.parent = ''
+                         order by brief.created_at desc
+                         limit {_MAX_RECENT}
+                       ) as recent
+                  join injection on injection.project = :project and injection.brief = recent.id
+                 where injection.held_out = 0
+               ) as conversations
+        """
+    )
+    return row["marking"] / row["given"] if row and row["given"] else 0.0
+
+
+def list_taught_after_runs(database: Database, *, since: int, until: int) -> list[str]:
+    """Return the new unvouched learnings of conversations in which a command succeeded."""
+    return database.column(
+        f"""
+        select learning.id
+          from learning
+         where learning.project = :project
+           and learning.created_at > :since
+           and learning.created_at <= :until
+           and learning.status = 'active'
+           and learning.vouched = ''
+           and exists (
+               select 1 from command_run
+                where command_run.project = learning.project
+                  and command_run.task = learning.task
+           )
+         order by learning.created_at, learning.id
+         limit {_MAX_RECENT}
+        """,
+        since=since,
+        until=until,
     )
 
 

@@ -5,10 +5,14 @@ confidence of at least 0.8, unless the person chose another one. It does not fad
 they can only propose to retire it.
 
 Evidence vouches for an agent's own conclusion if it comes from at least two conversations other than the one that
-taught it: the agents marked it as helpful, or what it recommends succeeded after it was given. All repetitions
-together count as one conversation, and only beside such a conversation, because whoever repeats a statement may have
-read it in the same place. Text that was copied from a tool's output, a commit or a file is vouched for by a person
-only.
+taught it: what it recommends succeeded after it was given, or the agent marked it as helpful. Only conversations count
+that were given it without asking for it. Repetitions in two or more conversations that had not been given it count
+together as one conversation, and only beside such a conversation, because whoever repeats a statement may have read it
+in the same place. Text that was copied from a tool's output, a commit or a file is vouched for by a person only.
+
+Marks are a vote, and a vote needs a turnout: they vouch only while at least a third of the conversations that are given
+anything mark anything. Where agents rarely mark, the few that do are not a sample of all, and may be exactly those
+that somebody has talked into it. What was observed counts without a turnout.
 
 Nobody vouches for anything else, whatever its author, category, kind or confidence. It is on trial.
 """
@@ -30,6 +34,8 @@ PERSON_CONFIDENCE = 0.8
 # A learning with enough evidence has at least this confidence.
 _EVIDENCE_CONFIDENCE = 0.6
 _CONVERSATIONS = 2
+_MIN_REPETITIONS = 2
+_MIN_TURNOUT = 1 / 3
 # After this many conversations in which it did not help, a person is asked whether a learning should go.
 _CONVERSATIONS_TO_RETIRE = 3
 # An agent's learning that was copied has one of these authors.
@@ -38,6 +44,12 @@ _COPYING_RULES = ("command", "edit", "call", "verification")
 # A success proves something only if few of the conversations that were not given the learning ran the same command.
 _MIN_OTHERS = 5
 _MAX_OTHERS_SHARE = 0.2
+# How often a learning on trial is shown at most, and if nothing speaks for it.
+_MAX_SHOWINGS = 10
+_SHOWINGS_UNSUPPORTED = 3
+_SHOWINGS_UNSUPPORTED_IF_OBSERVED = 1
+# Where agents' work is observed: how many more for each time that an agent marked it as helpful or taught it again.
+_SHOWINGS_FOR_WORDS = 2
 # What a learning says and where it applies; whoever vouched for the old text has not vouched for another one.
 _STATEMENT = CONTENT[: CONTENT.index("origin")]
 
@@ -55,25 +67,35 @@ def vouch_by_evidence(learning: Learning, evidence: Evidence) -> dict[str, Any]:
     """Return the changes to a learning that its evidence causes; empty if it causes none."""
     if learning.vouched == NOBODY and is_enough(evidence) and not is_copied(learning):
         return {"vouched": EVIDENCE, "confidence": max(_EVIDENCE_CONFIDENCE, learning.confidence)}
-    if learning.vouched == EVIDENCE and not is_enough(evidence):
+    if learning.vouched == EVIDENCE and not _suffices(evidence, evidence.worked + evidence.marked):
         return {"vouched": NOBODY}
     return {}
 
 
 def is_enough(evidence: Evidence) -> bool:
     """Return whether evidence vouches for an agent's own conclusion."""
-    repeated = 1 if evidence.repeating and evidence.supporting else 0
-    return evidence.supporting + repeated >= _CONVERSATIONS and evidence.supporting > evidence.rejecting
+    has_turnout = evidence.turnout >= _MIN_TURNOUT
+    return _suffices(evidence, evidence.worked + (evidence.marked if has_turnout else 0))
+
+
+def _suffices(evidence: Evidence, supporting: int) -> bool:
+    repeated = 1 if evidence.repeating >= _MIN_REPETITIONS and supporting else 0
+    return supporting + repeated >= _CONVERSATIONS and supporting > evidence.rejecting
 
 
 def speaks_against(evidence: Evidence) -> bool:
     """Return whether a person should decide on the learning's retirement."""
-    return evidence.rejecting >= _CONVERSATIONS_TO_RETIRE and evidence.rejecting > evidence.supporting
+    return evidence.rejecting >= max(_CONVERSATIONS_TO_RETIRE, evidence.worked + evidence.marked + 1)
 
 
 def are_due_to_learning(runs: Runs) -> bool:
     """Return whether a command that succeeded is not one that conversations run anyway."""
-    return runs.all_others >= _MIN_OTHERS and runs.others <= _MAX_OTHERS_SHARE * runs.all_others
+    return runs.all_others >= _MIN_OTHERS and not are_run_anyway(runs)
+
+
+def are_run_anyway(runs: Runs) -> bool:
+    """Return whether many conversations that were not given a learning run its commands, too."""
+    return runs.others > _MAX_OTHERS_SHARE * runs.all_others
 
 
 def after_agents_edit(learning: Learning, changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,7 +126,22 @@ def is_trusted(learning: Learning, min_confidence: float) -> bool:
     return bool(learning.vouched) and (learning.pinned or learning.confidence >= min_confidence)
 
 
+def count_trial_showings(learning: Learning, *, is_observed: bool) -> int:
+    """Return in how many tasks a learning on trial may be shown.
+
+    Where the agents' work is observed (`is_observed`), it can prove itself fast: it is shown once, and a few times more
+    whenever an agent marks it as helpful or teaches it again; but as often as possible if what it recommends has
+    worked, if only in the conversation that taught it.
+    """
+    if not is_observed:
+        return _MAX_SHOWINGS if has_support(learning) else _SHOWINGS_UNSUPPORTED
+    if learning.last_helpful_at is not None and not learning.times_helpful:
+        return _MAX_SHOWINGS
+    words = learning.times_helpful + learning.recurrences if has_support(learning) else 0
+    return min(_MAX_SHOWINGS, _SHOWINGS_UNSUPPORTED_IF_OBSERVED + _SHOWINGS_FOR_WORDS * words)
+
+
 def has_support(learning: Learning) -> bool:
-    """Return whether anything besides its own conversation speaks for a learning on trial."""
+    """Return whether anything besides the words of its own conversation speaks for a learning on trial."""
     has_helped = learning.last_helpful_at is not None and learning.times_helpful >= learning.times_not_helpful
-    return bool(learning.vouched) or has_helped or learning.recurrences > 0
+    return has_helped or learning.recurrences > 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from learnt.brief.render import explain_empty
@@ -11,6 +12,7 @@ from learnt.errors import WrongRequest
 from learnt.model import RESULTS
 from learnt.system.files import Deadline
 from learnt.text.records import as_record
+from learnt.trust import is_agent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +59,7 @@ def _brief(memory: Memory, arguments: Arguments) -> Brief:
         task=arguments.task,
         goal=arguments.goal,
         budget_tokens=arguments.budget_tokens,
-        asked_by="person",
+        asked_by="tool" if is_agent(os.environ) else "person",
         **read_situation(arguments),
     )
 

@@ -306,12 +306,17 @@ def _find_conversation(environ: Mapping[str, str]) -> str:
     return text_id("task", f"codex {thread} ") if thread else UNKNOWN_CONVERSATION
 
 
+def let_agent_speak(memory: Memory) -> None:
+    """In an agent's shell, let the agent speak and not the person."""
+    if is_agent(os.environ):
+        memory.speak_as_agent("agent", conversation=_find_conversation(os.environ))
+
+
 def open_memory(arguments: Arguments, *, tidies: bool = True) -> Memory:
     """Open the store that the arguments select, without creating it. With `tidies`, tidy it afterwards if due."""
     memory = Memory.open_user(create=False) if getattr(arguments, "user", False) else Memory.open(".", create=False)
     use_color(memory.settings.color)
-    if is_agent(os.environ):
-        memory.speak_as_agent("agent", conversation=_find_conversation(os.environ))
+    let_agent_speak(memory)
     for remark in memory.remarks:
         note(remark)
     memory.tidies_when_done = tidies

@@ -7,7 +7,15 @@ from typing import Any
 
 from learnt import config, project
 from learnt.clients.registry import setup_names
-from learnt.doors.cli.arguments import Arguments, Parser, add_user, open_memory, report_redactions
+from learnt.doors.cli.arguments import (
+    Arguments,
+    Parser,
+    add_user,
+    let_agent_speak,
+    open_memory,
+    refuse_agent,
+    report_redactions,
+)
 from learnt.doors.cli.transfer import read_bytes, read_records
 from learnt.doors.output import paint, say, show_json, use_color
 from learnt.errors import LearntError, WrongRequest
@@ -36,11 +44,14 @@ def init_run(arguments: Arguments) -> None:
     if "list" in arguments.template:
         _list_templates(arguments)
         return
+    if arguments.database is not None:
+        refuse_agent("init --database")
     chosen = {name: _read_template(name) for name in arguments.template}  # fails before anything is created
     here = None if arguments.user else project.find_project(".") or project.new_project(".")
     if here and arguments.database is not None:
         _check_new_database(here, arguments.database)
     with Memory.open(arguments.database or ".") if here else Memory.open_user() as memory:
+        let_agent_speak(memory)
         place = memory.database_path
         remarks = [*_describe_existing(memory), *_describe_agents(memory)] if here else []
         started = {name: memory.transfer.start_with(records, template=name) for name, records in chosen.items()}
