@@ -84,7 +84,7 @@ def is_agent(environ: Mapping[str, str]) -> bool:
     return any(environ.get(name) for name in AGENT_VARIABLES)
 
 
-def examine(here: Project, environ: dict[str, str]) -> Standing:
+def examine_store(here: Project, environ: dict[str, str]) -> Standing:
     """Return how far a project is trusted; reads two small files, so that a hook can afford it."""
     try:
         status = os.lstat(here.folder)
@@ -119,7 +119,7 @@ def is_below(path: str, folders: Sequence[str]) -> bool:
     )
 
 
-def require(standing: Standing) -> None:
+def require_trust(standing: Standing) -> None:
     """Raise unless a project is trusted."""
     if not standing.trusted:
         raise NotTrusted(
@@ -128,7 +128,9 @@ def require(standing: Standing) -> None:
         )
 
 
-def adopt(here: Project, environ: dict[str, str], *, settings: str | None = None, prompts: str | None = None) -> str:
+def adopt_store(
+    here: Project, environ: dict[str, str], *, settings: str | None = None, prompts: str | None = None
+) -> str:
     """Trust a store from now on, and return its id; its folder must exist.
 
     `settings` and `prompts` are the digests of what is accepted; None leaves what was accepted as it is.

@@ -9,7 +9,7 @@ from learnt.clients.kit.events import HookEvent
 from learnt.model import text_id
 from learnt.store.evidence import Evidence
 from learnt.system.detached import INTERNAL
-from learnt.weigh.provenance import is_enough
+from learnt.weigh.confidence import is_enough
 from tests.conftest import Clock
 
 SAID = "<learning>Run `make seed` before the tests. Else they fail.</learning>"

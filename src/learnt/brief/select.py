@@ -19,7 +19,7 @@ from __future__ import annotations
 from learnt.model import EVERYTHING, GENERAL, PARAGRAPHS, Hit, Value
 from learnt.text.titles import key_of, share_most_words
 from learnt.text.words import words
-from learnt.weigh.provenance import count_trial_showings, has_support, is_persons, is_trusted
+from learnt.weigh.confidence import count_trial_showings, has_support, is_persons, is_trusted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

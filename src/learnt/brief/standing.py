@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from learnt.model import Learning, Value
 from learnt.text.titles import letters_key
-from learnt.weigh.provenance import is_persons, is_trusted
+from learnt.weigh.confidence import is_persons, is_trusted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -102,7 +102,7 @@ _MAX_PARAGRAPH_LINES = 20
 
 def own_lines(text: str) -> list[bool]:
     """Return for each line of a cleaned text whether a statement that starts on it is the agent's own."""
-    return _Output(text).judge()
+    return _Lines(text).judge()
 
 
 class OwnStatements:
@@ -131,7 +131,7 @@ def _line_starts(text: str) -> list[int]:
     return [0, *(match.end() for match in re.finditer("\n", text))]
 
 
-class _Output:
+class _Lines:
     """The lines of an output, and what each of them is."""
 
     def __init__(self, text: str) -> None:

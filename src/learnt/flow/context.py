@@ -11,7 +11,7 @@ import sys
 import time
 from functools import cached_property
 
-from learnt import __version__, trust
+from learnt import __version__
 from learnt.config import Configuration, load, load_last_valid, write_compiled
 from learnt.errors import LearntError, NoStore, NotFound, NotTrusted, WrongRequest
 from learnt.model import TEXT_LIMIT, TITLE_LIMIT, Value, is_id
@@ -32,7 +32,17 @@ from learnt.text.clean import fold
 from learnt.text.records import without_secrets
 from learnt.text.redact import redact_line
 from learnt.text.times import DAY_MS
-from learnt.trust import Standing
+from learnt.trust import (
+    EVERYTHING,
+    PROMPTS,
+    Standing,
+    adopt_store,
+    digest_prompts,
+    examine_store,
+    is_below,
+    read_id,
+    require_trust,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,7 +114,7 @@ class Context:
         self.report: Callable[[str], None] | None = None
         """Called with a message about additional work, such as tidying."""
         self.settings_files: Sequence[str] = ()
-        self.standing = Standing(trusted=True, settings=trust.EVERYTHING, prompts=trust.EVERYTHING)
+        self.standing = Standing(trusted=True, settings=EVERYTHING, prompts=EVERYTHING)
         """How far the project is trusted."""
         self.stores: tuple[Store, ...] = tuple(self._open_store(place, mirrored=mirrored) for place in places)
         if not self.store.place.exists():
@@ -142,12 +152,12 @@ class Context:
     def prompts_folder(self) -> str:
         """The folder of the project's own prompts; empty if the user has not accepted them."""
         folder = self.store.place.folder
-        is_accepted = self.standing.prompts in (trust.EVERYTHING, trust.digest_prompts(folder))
-        if not is_accepted and not trust.is_below(self.root, self.settings.trusted):
-            path = os.path.join(folder, trust.PROMPTS)
+        is_accepted = self.standing.prompts in (EVERYTHING, digest_prompts(folder))
+        if not is_accepted and not is_below(self.root, self.settings.trusted):
+            path = os.path.join(folder, PROMPTS)
             self.remarks.append(f"{path} has no effect: `learnt trust` shows the prompts in it and asks")
             return ""
-        return os.path.join(folder, trust.PROMPTS)
+        return os.path.join(folder, PROMPTS)
 
     def close(self, *, completed: bool = False) -> None:
         """Close all connections; if the work is `completed`, save the settings in compiled form."""
@@ -234,7 +244,7 @@ def open_project(
     project = _find_project("." if is_address else start, create=create or is_address)
     environ = dict(os.environ)
     standing = examine_trust(project, environ)
-    trust.require(standing)
+    require_trust(standing)
     files = settings_files(project.root)
     configuration, mistake = load_accepted(project, standing, environ, for_hook=mirrored)
     if not is_address:
@@ -262,17 +272,17 @@ def open_project(
 
 def examine_trust(here: Project, environ: dict[str, str]) -> Standing:
     """Return how far a project is trusted, also by the user's setting `trusted`."""
-    standing = trust.examine(here, environ)
+    standing = examine_store(here, environ)
     if standing.trusted:
         return standing
     try:
         folders = load(settings_files(None), environ).settings.trusted
     except LearntError:
         return standing
-    if os.path.islink(here.folder) or not trust.is_below(here.root, folders):
+    if os.path.islink(here.folder) or not is_below(here.root, folders):
         return standing
-    id = trust.read_id(here.folder)
-    return Standing(trusted=True, id=id, settings=trust.EVERYTHING, prompts=trust.EVERYTHING, is_older=not id)
+    id = read_id(here.folder)
+    return Standing(trusted=True, id=id, settings=EVERYTHING, prompts=EVERYTHING, is_older=not id)
 
 
 def load_accepted(
@@ -284,12 +294,12 @@ def load_accepted(
     read = load_last_valid if for_hook else _load_valid
     try:
         configuration, mistake = read(files, environ, compiled=compiled, accepted=standing.settings)
-        if configuration.ignored and trust.is_below(here.root, configuration.settings.trusted):
-            return read(files, environ, compiled=compiled, accepted=trust.EVERYTHING)
+        if configuration.ignored and is_below(here.root, configuration.settings.trusted):
+            return read(files, environ, compiled=compiled, accepted=EVERYTHING)
         return configuration, mistake
     except LearntError:
         own = load(files[:1], environ).settings  # raises if the mistake is the user's own
-        if standing.id or standing.is_older or trust.is_below(here.root, own.trusted):
+        if standing.id or standing.is_older or is_below(here.root, own.trusted):
             raise
     # What a stranger wrote is not quoted.
     raise NotTrusted(f"{files[-1]} has a mistake", hint="it came with the project: `learnt trust` shows the mistake")
@@ -306,11 +316,11 @@ def _give_id(here: Project, standing: Standing, configuration: Configuration, en
     make_folder(here.folder)
     accepted = {}
     if standing.is_older:
-        accepted = {"settings": configuration.wanted, "prompts": trust.digest_prompts(here.folder)}
+        accepted = {"settings": configuration.wanted, "prompts": digest_prompts(here.folder)}
     try:
-        return standing.replace(id=trust.adopt(here, environ, **accepted), **accepted)
+        return standing.replace(id=adopt_store(here, environ, **accepted), **accepted)
     except LearntError:
-        if standing.settings == trust.EVERYTHING:
+        if standing.settings == EVERYTHING:
             return standing  # the user's settings vouch for it, so it needs no record
         raise
 
@@ -441,9 +451,9 @@ def source_place(path: str) -> Place:
         )
     environ = dict(os.environ)
     standing = examine_trust(source, environ)
-    trust.require(standing)
+    require_trust(standing)
     folders = load(settings_files(None), environ).settings.trusted
-    accepted = trust.EVERYTHING if trust.is_below(source.root, folders) else standing.settings
+    accepted = EVERYTHING if is_below(source.root, folders) else standing.settings
     settings = load(settings_files(source.root), {}, accepted=accepted).settings
     place = own_place(source, settings).replace(scope=source.name, read_only=True, id=standing.id)
     if not place.exists():

@@ -79,7 +79,7 @@ class StoreCheck:
     def of_project(cls, here: Project, settings: Settings, clock: Clock) -> Self:
         """Return a check of a project's own store; raise if the project is not trusted."""
         standing = examine_trust(here, dict(os.environ))
-        trust.require(standing)
+        trust.require_trust(standing)
         return cls(own_place(here, settings).replace(id=standing.id), clock)
 
     @classmethod

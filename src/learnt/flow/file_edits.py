@@ -26,7 +26,7 @@ from learnt.store.database import Database
 from learnt.store.regenerations import Regeneration
 from learnt.system.git_lines import LineOwners, find_owners
 from learnt.text.redact import redact
-from learnt.weigh.provenance import PERSON, after_agents_edit, is_persons, vouch_by_person
+from learnt.weigh.confidence import PERSON, after_agents_edit, is_persons, vouch_by_person
 
 
 class FileEdit(Value):

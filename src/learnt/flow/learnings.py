@@ -16,7 +16,7 @@ from learnt.text.clean import fold
 from learnt.text.records import as_record, read_fields
 from learnt.text.triggers import refuse_wild_patterns
 from learnt.weigh import confidence
-from learnt.weigh.provenance import (
+from learnt.weigh.confidence import (
     PERSON,
     PERSON_CONFIDENCE,
     after_agents_edit,

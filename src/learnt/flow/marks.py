@@ -16,7 +16,7 @@ from learnt.store.happened import Mark
 from learnt.store.learnings import Change
 from learnt.store.reviews import Escalation
 from learnt.weigh import confidence
-from learnt.weigh.provenance import PERSON, is_persons, speaks_against, vouch_by_evidence
+from learnt.weigh.confidence import PERSON, is_persons, speaks_against, vouch_by_evidence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def _count(context: Context, database: Database, learning: Learning) -> Evidence
 def _name_in(context: Context, database: Database, conversation: str) -> str:
     """Return a conversation's name in a learning's store: two projects may have conversations with the same id."""
     place = context.store.place
-    if database is context.store.database or conversation == evidence.UNKNOWN_CONVERSATION:
+    if database is context.store.database or conversation == tasks.UNKNOWN_CONVERSATION:
         return conversation
     return text_id("task", f"{place.folder} {place.address} {place.project} {conversation}")
 

@@ -38,7 +38,7 @@ from learnt.text.records import read_fields
 from learnt.text.redact import redact
 from learnt.text.times import HOUR_MS
 from learnt.weigh import confidence
-from learnt.weigh.provenance import author_of
+from learnt.weigh.confidence import author_of
 
 MAX_READ_CHARS = 24_000
 _MAX_NEAREST = 8

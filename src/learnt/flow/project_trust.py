@@ -129,12 +129,12 @@ class ProjectTrust:
             raise WrongRequest(f"the project cannot be trusted: {problems[0]}", hint="remove it, then try again")
         make_folder(self._here.folder)
         accepted = {"settings": preview.accepts_settings, "prompts": preview.accepts_prompts}
-        id = trust.adopt(self._here, self._environ, **accepted)
+        id = trust.adopt_store(self._here, self._environ, **accepted)
         bind_to_id(own_place(self._here, self._load(trust.NOTHING).settings).replace(id=id))
 
     def accept_settings(self) -> None:
         """Accept the settings in the project's file, which learnt has just written."""
-        trust.adopt(self._here, self._environ, settings=self._load(trust.NOTHING).wanted)
+        trust.adopt_store(self._here, self._environ, settings=self._load(trust.NOTHING).wanted)
 
     def revoke(self) -> bool:
         """Take trust back; return whether the project was trusted by a decision of this kind."""

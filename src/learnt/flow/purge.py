@@ -23,7 +23,7 @@ from learnt.store.database import Database
 from learnt.store.happened import get_brief
 from learnt.store.missteps import Misstep
 from learnt.store.purge import forget_missteps, purge_learning, purge_missteps, signs_in, texts_ever
-from learnt.weigh.provenance import is_persons
+from learnt.weigh.confidence import is_persons
 
 _MAX_TRIES = 5
 

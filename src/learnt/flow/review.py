@@ -22,7 +22,7 @@ from learnt.store.mined import StoredDiscovery, evidence_for
 from learnt.store.reviews import Escalation
 from learnt.text.records import read_fields
 from learnt.text.triggers import refuse_wild_patterns
-from learnt.weigh.provenance import vouch_by_person
+from learnt.weigh.confidence import vouch_by_person
 
 # The kinds are in the order in which they are reviewed.
 REVIEW_KINDS = ("merged", "revised", "proposed", "removed", "new")

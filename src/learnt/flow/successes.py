@@ -16,7 +16,7 @@ from learnt.store import evidence, learnings, missteps, tasks
 from learnt.store.database import Database
 from learnt.store.learnings import Change
 from learnt.text.times import DAY_MS
-from learnt.weigh.provenance import are_due_to_learning, are_run_anyway, is_copied
+from learnt.weigh.confidence import are_due_to_learning, are_run_anyway, is_copied
 
 _KEPT_MS = 90 * DAY_MS
 

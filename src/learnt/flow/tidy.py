@@ -18,8 +18,7 @@ from learnt.store import Store, learnings, tasks
 from learnt.store.index import Filter
 from learnt.store.learnings import Change
 from learnt.text.times import DAY_MS
-from learnt.weigh.confidence import DECAY_PERIOD_MS, decay, stage
-from learnt.weigh.provenance import is_persons
+from learnt.weigh.confidence import DECAY_PERIOD_MS, decay, is_persons, stage
 from learnt.weigh.summary import groups, summarise
 
 _OLD_MS = 90 * DAY_MS

@@ -21,7 +21,7 @@ from learnt.text.entries import read_entries
 from learnt.text.records import PLACE, read_fields
 from learnt.text.triggers import refuse_wild_patterns
 from learnt.weigh import confidence
-from learnt.weigh.provenance import NOBODY, PERSON, after_agents_edit, is_persons
+from learnt.weigh.confidence import NOBODY, PERSON, after_agents_edit, is_persons
 
 _BATCH = 500
 TEMPLATE_TAG = "template"

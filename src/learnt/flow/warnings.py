@@ -28,7 +28,7 @@ from learnt.store.index import Filter
 from learnt.store.missteps import MisstepRecord, RunRecord, SuccessRecord
 from learnt.text.clean import clean
 from learnt.text.triggers import Situation, SituationMatcher
-from learnt.weigh.provenance import is_persons
+from learnt.weigh.confidence import is_persons
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from learnt.learnings_file.read import (
 from learnt.model import AVOID, Learning, Value
 from learnt.text.redact import black_out
 from learnt.text.words import estimate_tokens
-from learnt.weigh.provenance import is_persons
+from learnt.weigh.confidence import is_persons
 
 _MAX_WITHOUT_HEADINGS = 5
 _MAX_ON_TRIAL = 10

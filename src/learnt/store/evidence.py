@@ -1,11 +1,12 @@
 """What speaks for and against learnings, once for each conversation, and which commands succeeded.
 
-The rows about a learning are in the store that contains it. What they mean is decided by `weigh.provenance`.
+The rows about a learning are in the store that contains it. What they mean is decided by `weigh.confidence`.
 """
 
 from __future__ import annotations
 
 from learnt.model import Value
+from learnt.store.tasks import UNKNOWN_CONVERSATION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from learnt.store.database import Database
 
 HELPFUL, NOT_HELPFUL, REPEATED, WORKED = "helpful", "not helpful", "repeated", "worked"
-UNKNOWN_CONVERSATION = "an agent's shell"
-"""The conversation of an agent that does not say which one it takes part in; it may be any, so it proves nothing."""
 _MAX_RECENT = 500
 _BY_AGENT = "tool"  # who asks for a brief over MCP
 _COUNTED_UNTIL = "successes counted until"

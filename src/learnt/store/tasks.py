@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from learnt.store.database import Database, Row
 
+UNKNOWN_CONVERSATION = "an agent's shell"
+"""The conversation of an agent that does not say which one it takes part in; it may be any, so it proves nothing."""
 _MAX_PARENTS = 10
 _FLAGS = ("skip_learnings", "queued")
 _FIXED_IN_CLAIM = ("worker", "host", "pid", "started_at")

@@ -13,7 +13,7 @@ from learnt.doors.output import format_count, note, say, show_json, use_color
 from learnt.errors import WrongRequest
 from learnt.memory import Memory
 from learnt.model import CONTENT, KINDS, ORIGINS, PARAGRAPHS, Triggers, is_id, text_id
-from learnt.store.evidence import UNKNOWN_CONVERSATION
+from learnt.store.tasks import UNKNOWN_CONVERSATION
 from learnt.trust import is_agent
 
 TYPE_CHECKING = False
