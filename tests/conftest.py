@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from learnt import Memory
+from learnt.clients.registry import AGENT_VARIABLES
 from learnt.system.detached import INTERNAL
-from learnt.trust import AGENT_VARIABLES
 from tests.soak import seed_of
 from tests.support.disk import Disk, small_disk
 from tests.support.doors import Done, Learnt, open_doors, start_doors

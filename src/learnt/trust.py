@@ -15,6 +15,7 @@ import stat
 import sys
 import time
 
+from learnt.clients.registry import AGENT_VARIABLES
 from learnt.errors import LearntError, NotTrusted, cannot_write
 from learnt.model import Value, digest, is_id
 from learnt.project import HOOK_LOG, index_of, user_data_folder
@@ -47,19 +48,6 @@ _PRIVATE = (
     "learnt.db.damaged",
     "mirror.db",
     "mirror.db-wal",
-)
-# Set by the clients in the shells that they give to their agents.
-AGENT_VARIABLES = (
-    "AGENT",
-    "AI_AGENT",
-    "CLAUDECODE",
-    "CODEX_SANDBOX",
-    "CODEX_THREAD_ID",
-    "CURSOR_AGENT",
-    "GEMINI_CLI",
-    "GOOSE_TERMINAL",
-    "LEARNT_TASK",
-    "OPENCODE",
 )
 
 

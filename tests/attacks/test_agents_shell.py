@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from learnt import Memory
-from learnt.trust import AGENT_VARIABLES
+from learnt.clients.registry import AGENT_VARIABLES
 from tests.support.doors import Learnt
 from tests.support.shop import Shop
 

@@ -11,6 +11,7 @@ import pytest
 
 from learnt import Memory
 from learnt.clients.kit.events import HookEvent
+from learnt.clients.registry import AGENT_VARIABLES
 from learnt.doors.mcp.tools import Tools
 from learnt.errors import LearntError
 from learnt.flow.mining import TaskReading, learn_from
@@ -20,7 +21,6 @@ from learnt.store import learnings
 from learnt.store.learnings import Change
 from learnt.system.detached import INTERNAL
 from learnt.system.git import Commit
-from learnt.trust import AGENT_VARIABLES
 from tests.conftest import Clock, Done
 
 SAID = '<learning category="{}">Run `make seed` before the tests. Else they fail.</learning>'

@@ -260,6 +260,7 @@ def test_what_is_planted_takes_few_trial_slots(
 ) -> None:
     conversations, slots, hostile = max(300, share(1_000)), 0, 0
     for seed in range(max(3, share(10))):
+        (project / str(seed)).mkdir()
         with Memory.open(project / str(seed), clock=clock) as memory:
             attack = Attack(planted_share=0.05, claim=claim)
             done = simulate(memory, clock, random.Random(seed), conversations, attack=attack)

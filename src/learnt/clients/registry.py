@@ -17,6 +17,21 @@ if TYPE_CHECKING:
 
 # Unknown clients use Claude Code's format.
 DEFAULT = "claude"
+# Set by the clients in the shells that they give to their agents.
+AGENT_VARIABLES = (
+    "AGENT",
+    "AI_AGENT",
+    "CLAUDECODE",
+    "CODEX_SANDBOX",
+    "CODEX_THREAD_ID",
+    "CURSOR_AGENT",
+    "GEMINI_CLI",
+    "GOOSE_TERMINAL",
+    "LEARNT_TASK",
+    "OPENCODE",
+)
+# The variables with the name of the conversation that the shell belongs to.
+_CONVERSATION_VARIABLES = {"CODEX_THREAD_ID": "codex"}
 
 
 class Client(Value):
@@ -245,3 +260,9 @@ def recognise(event: str, payload: Mapping[str, Any]) -> str:
         return "codex"
     is_claude = "prompt_id" in payload or ("permission_mode" in payload and "turn_id" not in payload)
     return DEFAULT if is_claude or "/.claude/" in transcript else ""
+
+
+def conversation_of_shell(environ: Mapping[str, str]) -> str:
+    """Return the client and the conversation that an agent's shell belongs to, as hooks know it; empty if unknown."""
+    named = (f"{client} {environ[name]} " for name, client in _CONVERSATION_VARIABLES.items() if environ.get(name))
+    return next(named, "")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from learnt.clients.registry import conversation_of_shell
 from learnt.doors.output import format_count, note, say, show_json, use_color
 from learnt.errors import WrongRequest
 from learnt.memory import Memory
@@ -300,10 +301,10 @@ def refuse_agent(what: str) -> None:
 
 def _find_conversation(environ: Mapping[str, str]) -> str:
     """Return the conversation of the agent whose shell this is, as hooks know it."""
-    task, thread = environ.get("LEARNT_TASK", ""), environ.get("CODEX_THREAD_ID", "")
+    task, conversation = environ.get("LEARNT_TASK", ""), conversation_of_shell(environ)
     if is_id("task", task):
         return task
-    return text_id("task", f"codex {thread} ") if thread else UNKNOWN_CONVERSATION
+    return text_id("task", conversation) if conversation else UNKNOWN_CONVERSATION
 
 
 def let_agent_speak(memory: Memory) -> None:
