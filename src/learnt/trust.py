@@ -83,7 +83,7 @@ def examine_store(here: Project, environ: dict[str, str]) -> Standing:
         return Standing(trusted=False, reason=f"{here.folder} is {kind}")
     id = read_id(here.folder)
     record = _read_record(_records_folder(environ), id) if id else {}
-    if status.st_uid not in (_user_id(status), record.get("owner")):
+    if status.st_uid not in (files.user_id(), record.get("owner")):
         return Standing(trusted=False, reason=f"{here.folder} belongs to another user")
     if record and not _is_copy(here.folder, id, record):
         public = [name for name in _PRIVATE if _may_be_of_git(os.path.join(here.folder, name))]
@@ -187,10 +187,6 @@ def revoke(here: Project, environ: dict[str, str]) -> bool:
     except FileNotFoundError:
         return False
     return True
-
-
-def _user_id(status: os.stat_result) -> int:
-    return status.st_uid if sys.platform == "win32" else os.geteuid()
 
 
 def _is_copy(folder: str, id: str, record: dict[str, object]) -> bool:

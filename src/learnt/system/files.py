@@ -56,7 +56,7 @@ def check_folder(folder: str) -> int:
         _refuse_links(folder)
         if status.st_mode & _KIND_BITS != _FOLDER:
             raise NotADirectoryError(errno.ENOTDIR, f"{folder} is not a folder", folder)
-        if _is_in_store(folder) and status.st_uid not in (_user(), os.lstat(os.path.dirname(folder)).st_uid):
+        if _is_in_store(folder) and status.st_uid not in (user_id(), os.lstat(os.path.dirname(folder)).st_uid):
             raise PermissionError(errno.EPERM, f"its folder {folder} belongs to another user", folder)
         _known_folders[folder] = seen
     return status.st_uid
@@ -96,12 +96,15 @@ def _check_status(status: os.stat_result, folder_owner: int, path: str) -> None:
         raise OSError(errno.ELOOP, _IS_LINK, path)
     if kind != _REGULAR:
         raise OSError(errno.EINVAL, _NOT_REGULAR, path)
-    if status.st_uid not in (_user(), folder_owner):
+    if status.st_uid not in (user_id(), folder_owner):
         raise PermissionError(errno.EPERM, _FOREIGN, path)
 
 
-def _user() -> int:
-    return 0 if sys.platform == "win32" else os.geteuid()
+def user_id() -> int:
+    """Return the user's number, as in a file's status."""
+    if sys.platform == "win32":
+        return 0
+    return os.geteuid()
 
 
 def open_private(path: str, flags: int, mode: int = PRIVATE) -> int:
@@ -163,7 +166,7 @@ def touch_private(path: str, *, at_s: float | None = None) -> None:
 
 def make_private(path: str) -> None:
     """Let nobody but the user read a file, if there is one."""
-    if exists(path):
+    if sys.platform != "win32" and exists(path):
         file = open_private(path, os.O_RDONLY)
         try:
             os.fchmod(file, PRIVATE)
