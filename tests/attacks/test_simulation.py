@@ -245,7 +245,7 @@ def test_nothing_hostile_is_trusted_in_a_thousand_conversations(
 def test_hostile_conversations_cannot_vouch_for_each_other(
     sqlite_memory: Memory, clock: Clock, share: Callable[[int], int], seed: int, attack: Attack
 ) -> None:
-    conversations = max(300, share(1_000))
+    conversations = max(400, share(1_000))
     project = simulate(sqlite_memory, clock, random.Random(seed), conversations, attack=attack)
     _, vouched = report(project, conversations, 200)
     assert list_hostile(project, vouched=True) == []
@@ -258,13 +258,14 @@ def test_hostile_conversations_cannot_vouch_for_each_other(
 def test_what_is_planted_takes_few_trial_slots(
     project: Path, clock: Clock, share: Callable[[int], int], claim: str
 ) -> None:
-    conversations, slots, hostile = max(300, share(1_000)), 0, 0
-    for seed in range(max(3, share(10))):
-        (project / str(seed)).mkdir()
-        with Memory.open(project / str(seed), clock=clock) as memory:
+    slots = hostile = 0
+    for seed in range(max(2, share(10))):
+        folder = project / str(seed)
+        folder.mkdir()
+        with Memory.open(folder, clock=clock) as memory:
             attack = Attack(planted_share=0.05, claim=claim)
-            done = simulate(memory, clock, random.Random(seed), conversations, attack=attack)
-            assert report(done, conversations, 200)[1] >= LEAST_VOUCHED
+            done = simulate(memory, clock, random.Random(seed), 1_000, attack=attack)
+            assert report(done, 1_000, 200)[1] >= LEAST_VOUCHED
             slots, hostile = slots + done.trials, hostile + done.hostile_trials
     print(f"\nof {slots} trial slots, {hostile} were hostile ({hostile / slots:.2%})")
     assert hostile <= MOST_HOSTILE_TRIALS * slots
