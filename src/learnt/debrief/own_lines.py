@@ -9,11 +9,12 @@ a run. A run counts as a whole or not at all. It counts when nothing around it s
 - **Enclosures.** No element that is not a sigil is open around it, no quotation mark, no comment, no bracket in its
   paragraph, and it does not stand between two rulers.
 - **Introductions.** What ends with a colon, a comma or another sign that something follows makes the next block a
-  quotation. If it also reports ("the README says:"), or is a prompt of a shell or a header of a message, a commit or a
-  diff, the quotation goes on until a paragraph starts with "I" or "We", or a quotation that is marked as one ends. A
-  label such as `What I learned:` introduces the agent's own statements.
-- **Neighbours.** The nearest lines above and below are prose, a heading, a finished quotation or a list, and their
-  wording leaves the statement the agent's own (see `wording`).
+  quotation. If it also reports ("the README says:", "The README, shortened."), or is a prompt of a shell or a header of
+  a message, a commit or a diff, the quotation goes on until a paragraph starts with "I" or "We", or a quotation that is
+  marked as one ends. A label such as `What I learned:` introduces the agent's own statements.
+- **Neighbours.** The nearest lines above and below are prose, a heading, a finished quotation, table or list, and their
+  wording leaves the statement the agent's own (see `wording`). Between two paragraphs, the one above must be about the
+  agent's own work: agents state things at the end, and what they repeat they mostly comment on.
 - **Lists.** A list with statements holds nothing else.
 
 An element that is not closed, or that holds another of its name, states nothing. When in doubt a statement does not
@@ -32,11 +33,12 @@ from learnt.debrief.wording import (
     OWN_VOICE,
     POINTS_ON,
     SHOWS_TEXT,
+    ends_with_presentation,
     fits_above,
     fits_below,
     introduces_foreign,
     is_label,
-    is_title_of_foreign,
+    is_own_work,
     names_source,
     reports,
 )
@@ -98,6 +100,7 @@ _END_OF_NAMED = re.compile(r"\b(?:end|eof|eot|done|stop)\b", re.IGNORECASE)
 
 _MAX_END_LENGTH = 400
 _MAX_PARAGRAPH_LINES = 20
+_MAX_PARAGRAPH_LENGTH = 2_000
 
 
 def own_lines(text: str) -> list[bool]:
@@ -282,8 +285,8 @@ class _Output:
         reading = _Introductions()
         starts, introduced = True, []
         for number, (kind, line) in enumerate(zip(self._kinds, self._short, strict=True)):
-            is_paragraph = starts and self._kinds[number + 1 : number + 2] in ([], [_BLANK])
-            introduced.append(reading.take(kind, line, starts_paragraph=starts, is_paragraph=is_paragraph))
+            ends = self._kinds[number + 1 : number + 2] in ([], [_BLANK])
+            introduced.append(reading.take(kind, line, starts_paragraph=starts, ends_paragraph=ends))
             starts = kind in (_BLANK, _QUOTED)
         return introduced
 
@@ -295,7 +298,7 @@ class _Output:
         for number, kind in enumerate(self._kinds):
             if kind == _STATEMENT:
                 run.append(number)
-            elif kind != _BLANK and run:
+            elif kind != _BLANK and run and not self._is_ruler(number):
                 yield run
                 run = []
         if run:
@@ -305,7 +308,21 @@ class _Output:
         above, below = self._neighbour(run[0], -1), self._neighbour(run[-1], 1)
         if above is not None and below is not None and self._is_ruler(above) and self._is_ruler(below):
             return False
-        return self._is_fine(above, run[0], -1) and self._is_fine(below, run[-1], 1)
+        if not self._is_fine(above, run[0], -1) or not self._is_fine(below, run[-1], 1):
+            return False
+        if above is None or below is None or not (self._is_plain(above) and self._is_plain(below)):
+            return True
+        return is_own_work(self._paragraph_around(above, -1))
+
+    def _is_plain(self, number: int) -> bool:
+        """Return whether a line is one of a paragraph, not of a list, a label or anything that sets text apart."""
+        line = self._short[number]
+        return self._kinds[number] == _PROSE and not (
+            self._is_ruler(number)
+            or is_label(line)
+            or re.match(BULLET, line)
+            or line.lstrip().startswith(("#", "|", "**"))
+        )
 
     def _neighbour(self, number: int, step: int) -> int | None:
         number += step
@@ -325,7 +342,7 @@ class _Output:
         line, is_adjacent = self._short[neighbour], abs(neighbour - edge) == 1
         if self._kinds[neighbour] == _QUOTED and not _CODE_SPANS.fullmatch(line):
             return _ends_quotation(line, step, is_adjacent=is_adjacent)
-        if re.match(BULLET, line) and is_adjacent and re.match(BULLET, self._lines[edge]):
+        if re.match(BULLET, line) and re.match(BULLET, self._lines[edge]):
             return False
         paragraph = self._paragraph_around(neighbour, step)
         fits = fits_above if step < 0 else fits_below
@@ -339,7 +356,8 @@ class _Output:
             if re.match(BULLET, self._lines[number]) or self._lines[number].lstrip().startswith("#"):
                 break
             number += step
-        return "\n".join(lines[::-1] if step < 0 else lines)
+        text = "\n".join(lines[::-1] if step < 0 else lines)
+        return text[-_MAX_PARAGRAPH_LENGTH:] if step < 0 else text[:_MAX_PARAGRAPH_LENGTH]
 
 
 class _Introductions:
@@ -351,8 +369,8 @@ class _Introductions:
         self._next_block = False
         self._in_block = False
 
-    def take(self, kind: int, line: str, *, starts_paragraph: bool, is_paragraph: bool) -> bool:
-        """Return whether this line is quoted, and note what it introduces; it may be a paragraph by itself."""
+    def take(self, kind: int, line: str, *, starts_paragraph: bool, ends_paragraph: bool) -> bool:
+        """Return whether this line is quoted, and note what it introduces."""
         if kind == _BLANK:
             if self._in_block:
                 self._next_block = self._in_block = False
@@ -370,11 +388,11 @@ class _Introductions:
             return True
         quoted = self._goes_on or self._next_block
         self._in_block = self._next_block
-        self._read_introduction(line, is_paragraph=is_paragraph)
+        self._read_introduction(line, ends_paragraph=ends_paragraph)
         return quoted
 
-    def _read_introduction(self, line: str, *, is_paragraph: bool) -> None:
-        if re.match(SHOWS_TEXT, line) or (is_paragraph and is_title_of_foreign(line)):
+    def _read_introduction(self, line: str, *, ends_paragraph: bool) -> None:
+        if re.match(SHOWS_TEXT, line) or (ends_paragraph and ends_with_presentation(line)):
             self._goes_on = True
         elif re.search(POINTS_ON, line) and not (
             is_label(line) or line.lstrip().startswith("|") or _RULER.fullmatch(line)
