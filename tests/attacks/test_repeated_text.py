@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
+from time import process_time
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from learnt import Memory
 from learnt.debrief.marks import read_marks
+from learnt.debrief.own_lines import own_lines
 from learnt.debrief.sigils import read_sigils
 from tests.support.repeated import HONEST, REPEATED
 
@@ -165,8 +167,6 @@ def test_statements_in_natural_places_of_an_answer_count() -> None:
 
 
 def test_the_time_to_read_an_output_grows_with_its_length() -> None:
-    from learnt.debrief.own_lines import own_lines
-
     for piece in (
         "<a>\n",
         '"\n',
@@ -180,3 +180,13 @@ def test_the_time_to_read_an_output_grows_with_its_length() -> None:
         "<a ",
     ):
         assert not any(own_lines(piece * 20_000))
+
+
+@pytest.mark.parametrize("piece", ["/*", '"', "<learning>x</learning> "])
+def test_a_very_long_line_takes_no_more_time_than_many_lines(piece: str) -> None:
+    def cpu_s(chars: int) -> float:
+        began = process_time()
+        own_lines(piece * (chars // len(piece)))
+        return process_time() - began
+
+    assert cpu_s(800_000) < 8 * cpu_s(200_000) + 0.2

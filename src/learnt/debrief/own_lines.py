@@ -26,6 +26,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import islice
 
 from learnt.debrief.own_words import ATTRIBUTES, END_OF_NAME, own_words
 from learnt.debrief.wording import (
@@ -71,6 +72,7 @@ _MARK = re.compile(
 )
 _IDS_ONLY = re.compile(r"[ \t]{0,3}(?:[-*•][ \t]+)?[*_`]*learn_[a-zA-Z0-9]+[*_`]*[ \t,;.]*", re.ASCII)
 _REMARK = re.compile(r"[-–—(:]\s*\w|[.!]\s+[A-Z]|[✓✔]|because\b|since\b|as it\b")
+_BLANKS = re.compile(r"\s*+")
 _CODE_SPANS = re.compile(r"\s*(?:`[^`]+`\s*)+")
 _BEHIND = re.compile(r"[*_]*+[.!]?+[*_]*+\s*+")
 
@@ -100,6 +102,7 @@ _END_OF_NAMED = re.compile(r"\b(?:end|eof|eot|done|stop)\b", re.IGNORECASE)
 
 _MAX_END_LENGTH = 400
 _MAX_PARAGRAPH_LINES = 20
+_MAX_RUNS = 1_000
 _MAX_PARAGRAPH_LENGTH = 2_000
 
 
@@ -158,7 +161,7 @@ class _Output:
         self._find_quotation_marks()
         introduced = self._follow_introductions()
         covered = _Covered(self._enclosed)
-        for run in self._runs():
+        for run in islice(self._runs(), _MAX_RUNS):
             if not any(introduced[line] or covered.has(self._starts[line]) for line in run) and self._stands_alone(run):
                 for line in run:
                     own[line] = True
@@ -166,6 +169,13 @@ class _Output:
 
     def _line_of(self, position: int) -> int:
         return bisect_right(self._starts, position) - 1
+
+    def _line_end(self, position: int) -> int:
+        line = self._line_of(position)
+        return self._starts[line] + len(self._lines[line])
+
+    def _is_at_start(self, position: int) -> bool:
+        return _LEAD.fullmatch(self._text, self._starts[self._line_of(position)], position) is not None
 
     # ── statements and elements ──
 
@@ -191,9 +201,7 @@ class _Output:
         while place in ends:
             end = ends[place]
             place = _skip_blanks(self._own, end)
-        behind = self._own.find("\n", end)
-        is_last = _BEHIND.fullmatch(self._text, end, behind if behind >= 0 else len(self._text))
-        if end > start and is_last and starts_line(self._text, start):
+        if end > start and self._is_at_start(start) and _BEHIND.fullmatch(self._text, end, self._line_end(end)):
             self._note(start, end)
         return max(end, start + 1)
 
@@ -211,12 +219,17 @@ class _Output:
 
     def _has_words_outside(self, line: int, start: int, end: int) -> bool:
         first, last = self._starts[line], self._starts[line] + len(self._lines[line])
-        return bool(self._text[first : max(first, start)].strip() or self._text[min(last, end) : last].strip())
+        return self._has_words(first, max(first, start)) or self._has_words(min(last, end), last)
+
+    def _has_words(self, start: int, end: int) -> bool:
+        # Without a copy: a line may be the whole output, and hold very many elements.
+        return _BLANKS.fullmatch(self._text, start, end) is None
 
     def _opens_to_the_end(self, tag: re.Match[str]) -> bool:
         """Return whether a start tag stands on a line of its own: without an end tag its element goes on to the end."""
-        line = self._lines[self._line_of(tag.start())].strip()
-        return not tag["end"] and not tag["empty"] and tag["name"].lower() not in _VOID and line == tag[0]
+        if tag["end"] or tag["empty"] or tag["name"].lower() in _VOID:
+            return False
+        return not self._has_words_outside(self._line_of(tag.start()), *tag.span())
 
     def _find_marks(self) -> None:
         after_mark = False
