@@ -14,6 +14,7 @@ from collections.abc import Collection
 from learnt.errors import LearntError, TryAgain, WrongRequest
 from learnt.flow import disk
 from learnt.flow.context import Context
+from learnt.flow.learnings import refuse_agent
 from learnt.learnings_file.write import remove_learning
 from learnt.model import Brief, is_id
 from learnt.store import BACKUPS_FOLDER, Store, learnings, mirror
@@ -39,6 +40,7 @@ class Purge:
         An interrupted purge can be repeated: traces are searched for even if the learning itself is gone. No file or
         branch can restore the learning.
         """
+        refuse_agent(self._context, "purge")
         own = [store for store in self._context.sound_stores() if not store.place.read_only]
         holding = [store for store in own if is_id("learn", id) and learnings.exists(store.database, id)]
         holding = holding or [store for store in own if is_id("learn", id) and store.may_hold_traces(id)]
@@ -66,10 +68,12 @@ class Warnings:
     """Dismisses or deletes the commands that briefs warned about."""
 
     def __init__(self, context: Context) -> None:
+        self._context = context
         self._store = context.store
 
     def purge(self, brief: str) -> int:
         """Delete all data about the command that a brief warned about; return how many backups contained it."""
+        refuse_agent(self._context, "purge")
         store, warning = self._store, _get_warning(self._store, brief)
         commands = [str(failed["command"]) for failed in warning.receipt["failed"]]
         signs = signs_in(store.database, warning)
@@ -89,6 +93,7 @@ class Warnings:
 
     def dismiss(self, brief: str) -> Misstep | None:
         """Dismiss the command that a brief warned about; return None if it was dismissed before."""
+        refuse_agent(self._context, "hide")
         store, warning = self._store, _get_warning(self._store, brief)
         with store.transaction():
             signs = signs_in(store.database, warning)

@@ -6,7 +6,7 @@ This is also the only place where an attempt's result changes its task's status.
 from __future__ import annotations
 
 from learnt.errors import NotFound, WrongRequest
-from learnt.flow.learnings import alter
+from learnt.flow.learnings import alter, refuse_agent
 from learnt.model import LONG_TEXT_LIMIT, TEXT_LIMIT, TITLE_LIMIT, Task, is_id, new_id, text_id
 from learnt.store import reviews, tasks
 from learnt.store.reviews import Escalation
@@ -191,6 +191,7 @@ class Tasks:
 
         The task continues with the answer in its prompt, or is cancelled. `hide` hides the learning in question.
         """
+        refuse_agent(self._context, "resolve")
         answer = self._context.redact_line(answer, TEXT_LIMIT) or ("cancel" if cancel else "hide" if hide else "")
         with self._store.transaction():
             escalation = reviews.get_escalation(self._store.database, self._escalation_id(id), for_update=True)
@@ -275,14 +276,18 @@ class Tasks:
             tasks.add_need(self._store.database, task, needed)
 
 
-def settle(context: Context, task: Task, attempt: Attempt, *, next_model: str, at: int, claimed: bool) -> None:
+def settle(
+    context: Context, task: Task, attempt: Attempt, *, next_model: str, at: int, claimed: bool, by_agent: bool = False
+) -> None:
     """Within a transaction: set a task's status after an attempt.
 
-    `claimed` means that the loop made the attempt and continues with the task.
+    `claimed` means that the loop made the attempt and continues with the task. `by_agent` means that an agent says
+    itself how it ended: its word ends no task that a command checks, or that the loop is working on.
     """
     database = context.store.database
     if not claimed:
-        if attempt.result in ("done", "failed"):
+        needs_more = by_agent and (bool(task.verify) or task.status == "running")
+        if attempt.result in ("done", "failed") and not needs_more:
             tasks.set_status(database, task.id, attempt.result, at=at)
         return
     stuck = None
@@ -367,7 +372,12 @@ def answer_escalation(context: Context, escalation: Escalation, answer: str) -> 
 
 
 def _read(context: Context, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return a task's cleaned fields without secrets; a title that is too long becomes part of the text."""
+    """Return a task's cleaned fields without secrets; a title that is too long becomes part of the text.
+
+    An agent cannot choose the command that `learnt work` runs to check a task.
+    """
+    if fields.get("verify"):
+        refuse_agent(context, "task --verify")
     read: dict[str, Any] = {}
     for name, value in fields.items():
         if name in ("text", "verify"):
