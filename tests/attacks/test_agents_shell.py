@@ -79,6 +79,12 @@ def test_an_agent_cannot_choose_the_program_that_checks_a_task(
     assert inside("task", "add", "Write more tests").code == 0
 
 
+def test_the_model_of_a_task_is_no_option_of_the_client(learnt: Callable[..., Done], mine: str) -> None:
+    assert learnt("task", "add", "Deploy", "--model=--dangerously-skip-permissions").code == 2
+    task = json.loads(learnt("task", "add", "Deploy", "--model", "small", "--json").out)["id"]
+    assert learnt("task", "edit", task, "--model= --yolo").code == 2
+
+
 def test_an_agents_word_ends_no_task_that_a_command_checks(
     inside: Callable[..., Done], learnt: Callable[..., Done], project: Path
 ) -> None:

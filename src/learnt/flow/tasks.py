@@ -378,6 +378,9 @@ def _read(context: Context, fields: dict[str, Any]) -> dict[str, Any]:
     """
     if fields.get("verify"):
         refuse_agent(context, "task --verify")
+    if str(fields.get("model", "")).strip().startswith("-"):
+        # It becomes an argument of the client, which would take it for an option.
+        raise WrongRequest(f"`{fields['model']}` is not the name of a model", hint="a name does not start with a dash")
     read: dict[str, Any] = {}
     for name, value in fields.items():
         if name in ("text", "verify"):
