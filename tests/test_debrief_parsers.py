@@ -59,7 +59,7 @@ SIGILS_AND_MARKS = st.sampled_from(
 # Text of the agent's own around it: nothing in it opens a quotation that stays open.
 SURROUNDINGS = st.lists(
     st.sampled_from(
-        ["It works.", "I ran `make`.", "", "> quoted\n\nI saw it.", "```\nx\n```", "<quoted>x</quoted>", "Ça marche."]
+        ["It works.", "I ran `make`.", "", "> quoted\n\nI fixed it.", "```\nx\n```", "<quoted>x</quoted>", "Done: ça."]
     ),
     max_size=4,
 ).map("\n".join)

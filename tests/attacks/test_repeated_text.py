@@ -4,17 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import count
+from pathlib import Path
+from time import process_time
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from learnt import Memory
+from learnt.debrief.marks import read_marks
+from learnt.debrief.own_lines import own_lines
+from learnt.debrief.sigils import read_sigils
 from tests.support.repeated import HONEST, REPEATED
 
 WAYS = 500
 SOME_WAYS = 100
 MOST_PLANTED = 0.05
+LEAST_COUNTED = 0.95
+SUPPORT = Path(__file__).parent.parent / "support"
+# What stands in the answers of `own_answers.txt`.
+STATEMENTS = {
+    "@L2": '<learning category="decision" tags="build">The tests need a build first.</learning>',
+    "@L": '<learning category="pitfall">Pass the locale to the cache, or users see the wrong language.</learning>',
+    "@M2": "LEARNING_NOT_HELPFUL: learn_0k3v2d",
+    "@M": "LEARNING_HELPFUL: learn_0k3v2c",
+    "@R": "<task-done/>",
+}
 
 WORDS = st.text(st.sampled_from("abcdefghij klmnop `.,-"), min_size=3, max_size=60).filter(str.strip)
 LEARNINGS = st.builds(
@@ -122,9 +137,36 @@ def test_what_an_agent_states_itself_counts(counted: Counted, form: str) -> None
     assert counted.result(fill(form, "<task-done>It works</task-done>"))
 
 
-def test_the_time_to_read_an_output_grows_with_its_length() -> None:
-    from learnt.debrief.own_lines import own_lines
+def read_answers(name: str) -> list[str]:
+    return (SUPPORT / name).read_text(encoding="utf-8").rstrip("\n").split("\n=====\n")
 
+
+def count_statements(output: str) -> tuple[int, int, bool]:
+    sigils, marks = read_sigils(output), read_marks(output)
+    return len(sigils.learnings), len(marks.helpful + marks.not_helpful), bool(sigils.result)
+
+
+@pytest.mark.parametrize("statement", ["@L", "@M", "@R"])
+def test_answers_that_repeat_a_statement_do_not_make_it(statement: str) -> None:
+    answers = read_answers("repeating_answers.txt")
+    planted = [answer for answer in answers if any(count_statements(answer.replace("{x}", STATEMENTS[statement])))]
+    assert len(planted) <= MOST_PLANTED * len(answers)
+
+
+def test_statements_in_natural_places_of_an_answer_count() -> None:
+    answers = read_answers("own_answers.txt")
+    missed = []
+    for answer in answers:
+        output = answer
+        for place, statement in STATEMENTS.items():
+            output = output.replace(place, statement)
+        learnings, marks = answer.count("@L"), answer.count("@M")
+        if count_statements(output) != (learnings, marks, "@R" in answer or "<task-failed" in answer):
+            missed.append(answer)
+    assert len(missed) <= (1 - LEAST_COUNTED) * len(answers)
+
+
+def test_the_time_to_read_an_output_grows_with_its_length() -> None:
     for piece in (
         "<a>\n",
         '"\n',
@@ -138,3 +180,13 @@ def test_the_time_to_read_an_output_grows_with_its_length() -> None:
         "<a ",
     ):
         assert not any(own_lines(piece * 20_000))
+
+
+@pytest.mark.parametrize("piece", ["/*", '"', "<learning>x</learning> "])
+def test_a_very_long_line_takes_no_more_time_than_many_lines(piece: str) -> None:
+    def cpu_s(chars: int) -> float:
+        began = process_time()
+        own_lines(piece * (chars // len(piece)))
+        return process_time() - began
+
+    assert cpu_s(800_000) < 8 * cpu_s(200_000) + 0.2

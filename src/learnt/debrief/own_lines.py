@@ -9,11 +9,12 @@ a run. A run counts as a whole or not at all. It counts when nothing around it s
 - **Enclosures.** No element that is not a sigil is open around it, no quotation mark, no comment, no bracket in its
   paragraph, and it does not stand between two rulers.
 - **Introductions.** What ends with a colon, a comma or another sign that something follows makes the next block a
-  quotation. If it also reports ("the README says:"), or is a prompt of a shell or a header of a message, a commit or a
-  diff, the quotation goes on until a paragraph starts with "I" or "We", or a quotation that is marked as one ends. A
-  label such as `What I learned:` introduces the agent's own statements.
-- **Neighbours.** The nearest lines above and below are prose, a heading, a finished quotation or a list, and their
-  wording leaves the statement the agent's own (see `wording`).
+  quotation. If it also reports ("the README says:", "The README, shortened."), or is a prompt of a shell or a header of
+  a message, a commit or a diff, the quotation goes on until a paragraph starts with "I" or "We", or a quotation that is
+  marked as one ends. A label such as `What I learned:` introduces the agent's own statements.
+- **Neighbours.** The nearest lines above and below are prose, a heading, a finished quotation, table or list, and their
+  wording leaves the statement the agent's own (see `wording`). Between two paragraphs, the one above must be about the
+  agent's own work: agents state things at the end, and what they repeat they mostly comment on.
 - **Lists.** A list with statements holds nothing else.
 
 An element that is not closed, or that holds another of its name, states nothing. When in doubt a statement does not
@@ -25,6 +26,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import islice
 
 from learnt.debrief.own_words import ATTRIBUTES, END_OF_NAME, own_words
 from learnt.debrief.wording import (
@@ -32,11 +34,12 @@ from learnt.debrief.wording import (
     OWN_VOICE,
     POINTS_ON,
     SHOWS_TEXT,
+    ends_with_presentation,
     fits_above,
     fits_below,
     introduces_foreign,
     is_label,
-    is_title_of_foreign,
+    is_own_work,
     names_source,
     reports,
 )
@@ -69,6 +72,7 @@ _MARK = re.compile(
 )
 _IDS_ONLY = re.compile(r"[ \t]{0,3}(?:[-*•][ \t]+)?[*_`]*learn_[a-zA-Z0-9]+[*_`]*[ \t,;.]*", re.ASCII)
 _REMARK = re.compile(r"[-–—(:]\s*\w|[.!]\s+[A-Z]|[✓✔]|because\b|since\b|as it\b")
+_BLANKS = re.compile(r"\s*+")
 _CODE_SPANS = re.compile(r"\s*(?:`[^`]+`\s*)+")
 _BEHIND = re.compile(r"[*_]*+[.!]?+[*_]*+\s*+")
 
@@ -98,6 +102,8 @@ _END_OF_NAMED = re.compile(r"\b(?:end|eof|eot|done|stop)\b", re.IGNORECASE)
 
 _MAX_END_LENGTH = 400
 _MAX_PARAGRAPH_LINES = 20
+_MAX_RUNS = 1_000
+_MAX_PARAGRAPH_LENGTH = 2_000
 
 
 def own_lines(text: str) -> list[bool]:
@@ -155,7 +161,7 @@ class _Lines:
         self._find_quotation_marks()
         introduced = self._follow_introductions()
         covered = _Covered(self._enclosed)
-        for run in self._runs():
+        for run in islice(self._runs(), _MAX_RUNS):
             if not any(introduced[line] or covered.has(self._starts[line]) for line in run) and self._stands_alone(run):
                 for line in run:
                     own[line] = True
@@ -163,6 +169,13 @@ class _Lines:
 
     def _line_of(self, position: int) -> int:
         return bisect_right(self._starts, position) - 1
+
+    def _line_end(self, position: int) -> int:
+        line = self._line_of(position)
+        return self._starts[line] + len(self._lines[line])
+
+    def _is_at_start(self, position: int) -> bool:
+        return _LEAD.fullmatch(self._text, self._starts[self._line_of(position)], position) is not None
 
     # ── statements and elements ──
 
@@ -188,9 +201,7 @@ class _Lines:
         while place in ends:
             end = ends[place]
             place = _skip_blanks(self._own, end)
-        behind = self._own.find("\n", end)
-        is_last = _BEHIND.fullmatch(self._text, end, behind if behind >= 0 else len(self._text))
-        if end > start and is_last and starts_line(self._text, start):
+        if end > start and self._is_at_start(start) and _BEHIND.fullmatch(self._text, end, self._line_end(end)):
             self._note(start, end)
         return max(end, start + 1)
 
@@ -208,12 +219,17 @@ class _Lines:
 
     def _has_words_outside(self, line: int, start: int, end: int) -> bool:
         first, last = self._starts[line], self._starts[line] + len(self._lines[line])
-        return bool(self._text[first : max(first, start)].strip() or self._text[min(last, end) : last].strip())
+        return self._has_words(first, max(first, start)) or self._has_words(min(last, end), last)
+
+    def _has_words(self, start: int, end: int) -> bool:
+        # Without a copy: a line may be the whole output, and hold very many elements.
+        return _BLANKS.fullmatch(self._text, start, end) is None
 
     def _opens_to_the_end(self, tag: re.Match[str]) -> bool:
         """Return whether a start tag stands on a line of its own: without an end tag its element goes on to the end."""
-        line = self._lines[self._line_of(tag.start())].strip()
-        return not tag["end"] and not tag["empty"] and tag["name"].lower() not in _VOID and line == tag[0]
+        if tag["end"] or tag["empty"] or tag["name"].lower() in _VOID:
+            return False
+        return not self._has_words_outside(self._line_of(tag.start()), *tag.span())
 
     def _find_marks(self) -> None:
         after_mark = False
@@ -282,8 +298,8 @@ class _Lines:
         reading = _Introductions()
         starts, introduced = True, []
         for number, (kind, line) in enumerate(zip(self._kinds, self._short, strict=True)):
-            is_paragraph = starts and self._kinds[number + 1 : number + 2] in ([], [_BLANK])
-            introduced.append(reading.take(kind, line, starts_paragraph=starts, is_paragraph=is_paragraph))
+            ends = self._kinds[number + 1 : number + 2] in ([], [_BLANK])
+            introduced.append(reading.take(kind, line, starts_paragraph=starts, ends_paragraph=ends))
             starts = kind in (_BLANK, _QUOTED)
         return introduced
 
@@ -295,7 +311,7 @@ class _Lines:
         for number, kind in enumerate(self._kinds):
             if kind == _STATEMENT:
                 run.append(number)
-            elif kind != _BLANK and run:
+            elif kind != _BLANK and run and not self._is_ruler(number):
                 yield run
                 run = []
         if run:
@@ -305,7 +321,21 @@ class _Lines:
         above, below = self._neighbour(run[0], -1), self._neighbour(run[-1], 1)
         if above is not None and below is not None and self._is_ruler(above) and self._is_ruler(below):
             return False
-        return self._is_fine(above, run[0], -1) and self._is_fine(below, run[-1], 1)
+        if not self._is_fine(above, run[0], -1) or not self._is_fine(below, run[-1], 1):
+            return False
+        if above is None or below is None or not (self._is_plain(above) and self._is_plain(below)):
+            return True
+        return is_own_work(self._paragraph_around(above, -1))
+
+    def _is_plain(self, number: int) -> bool:
+        """Return whether a line is one of a paragraph, not of a list, a label or anything that sets text apart."""
+        line = self._short[number]
+        return self._kinds[number] == _PROSE and not (
+            self._is_ruler(number)
+            or is_label(line)
+            or re.match(BULLET, line)
+            or line.lstrip().startswith(("#", "|", "**"))
+        )
 
     def _neighbour(self, number: int, step: int) -> int | None:
         number += step
@@ -325,7 +355,7 @@ class _Lines:
         line, is_adjacent = self._short[neighbour], abs(neighbour - edge) == 1
         if self._kinds[neighbour] == _QUOTED and not _CODE_SPANS.fullmatch(line):
             return _ends_quotation(line, step, is_adjacent=is_adjacent)
-        if re.match(BULLET, line) and is_adjacent and re.match(BULLET, self._lines[edge]):
+        if re.match(BULLET, line) and re.match(BULLET, self._lines[edge]):
             return False
         paragraph = self._paragraph_around(neighbour, step)
         fits = fits_above if step < 0 else fits_below
@@ -339,7 +369,8 @@ class _Lines:
             if re.match(BULLET, self._lines[number]) or self._lines[number].lstrip().startswith("#"):
                 break
             number += step
-        return "\n".join(lines[::-1] if step < 0 else lines)
+        text = "\n".join(lines[::-1] if step < 0 else lines)
+        return text[-_MAX_PARAGRAPH_LENGTH:] if step < 0 else text[:_MAX_PARAGRAPH_LENGTH]
 
 
 class _Introductions:
@@ -351,8 +382,8 @@ class _Introductions:
         self._next_block = False
         self._in_block = False
 
-    def take(self, kind: int, line: str, *, starts_paragraph: bool, is_paragraph: bool) -> bool:
-        """Return whether this line is quoted, and note what it introduces; it may be a paragraph by itself."""
+    def take(self, kind: int, line: str, *, starts_paragraph: bool, ends_paragraph: bool) -> bool:
+        """Return whether this line is quoted, and note what it introduces."""
         if kind == _BLANK:
             if self._in_block:
                 self._next_block = self._in_block = False
@@ -370,11 +401,11 @@ class _Introductions:
             return True
         quoted = self._goes_on or self._next_block
         self._in_block = self._next_block
-        self._read_introduction(line, is_paragraph=is_paragraph)
+        self._read_introduction(line, ends_paragraph=ends_paragraph)
         return quoted
 
-    def _read_introduction(self, line: str, *, is_paragraph: bool) -> None:
-        if re.match(SHOWS_TEXT, line) or (is_paragraph and is_title_of_foreign(line)):
+    def _read_introduction(self, line: str, *, ends_paragraph: bool) -> None:
+        if re.match(SHOWS_TEXT, line) or (ends_paragraph and ends_with_presentation(line)):
             self._goes_on = True
         elif re.search(POINTS_ON, line) and not (
             is_label(line) or line.lstrip().startswith("|") or _RULER.fullmatch(line)

@@ -1,8 +1,9 @@
 """Judge by its wording whether a line beside a statement leaves the statement the agent's own.
 
-The line above must be about the agent's own work: it reports no text of somebody else, keeps no distance from one,
-names no source, points at nothing with "this", and looks like no line of a file, a log or code. The line below must not
-refer back. Only English is understood; of other languages, only the signs are.
+The sentence above must be a whole one that shows no text of somebody else: it does not end where a report begins,
+points at nothing below it, names no stretch of text without saying what the agent did with it, keeps no distance from
+one, and looks like no line of a file, a log or code. The sentence below must not refer back. Only English is
+understood; of other languages, the signs and a few words.
 """
 
 from __future__ import annotations
@@ -30,22 +31,30 @@ def _any(words: str, *phrases: str) -> str:
     return rf"\b(?:{'|'.join((*words.split(), *phrases))})\b"
 
 
-_TEXT = _any(
+# Where a text can be from.
+_SOURCE = _any(
     """
     [\\w/-]+\\.(?:md|txt|py|js|tsx?|json|ya?ml|toml|log|html?|rst|csv|c|h|go|rs|java|rb|sh|sql|xml|cfg|ini|ipynb)
-    read-?me changelog licen[cs]e comments? docstrings? docs? documentation logs? logfile output stdout stderr terminal
-    console tools? commands? webpage pages? website site web url links? issues? tickets? pr messages? e-?mails?
-    mails? letter users? customer prompts? reviewers? authors? colleagues? maintainers? someone somebody people stranger
-    attacker files? lines? text notes? section paragraph string response reply answers? snippet excerpt quotes?
-    quotation wiki blog posts? thread chat conversation transcript briefs? instructions? payload body header footer
-    description attachment document pdf csv json yaml xml html toml table row cell record fields? fixtures? samples?
-    template contents? sources? article manual guide specs? diff patch listing directory folder history
-    clipboard translation inputs? examples? format syntax usage entry entries words assistant model bot memory todo
+    read-?me changelog licen[cs]e docs? documentation logs? logfile stdout stderr terminal console tools? commands?
+    webpage pages? website site web url links? issues? tickets? pr e-?mails? mails? letter users? customer prompts?
+    reviewers? authors? colleagues? maintainers? someone somebody people stranger attacker files? wiki blog posts?
+    thread chat conversation transcript briefs? document pdf csv json yaml xml html toml table clipboard article manual
+    guide specs? diff patch listing directory folder history output response string header footer row cell record
+    fixtures? samples? template sources? inputs? format syntax usage assistant model bot todo (?:sub-?)?agents?
     """,
     "web page",
     "pull request",
     "search results?",
 )
+# What a stretch of text is called.
+_PIECE = _any(
+    """
+    (?<!command.)lines? text paragraphs? sections? passages? sentences? words comments? docstrings? notes?
+    (?<!error.)messages? quotation excerpts? snippets? blocks? instructions? contents? descriptions? bod(?:y|ies)
+    reply answers? banner blob payload attachment translation paraphrase examples? entry entries gist advice
+    """
+)
+_TEXT = rf"(?:{_SOURCE}|{_PIECE})"
 _STATEMENT = _any(
     r"learnings? sigils? marks? tags? elements? directives? task-done task-failed LEARNING_\w+ injections?"
 )
@@ -53,8 +62,8 @@ _SPEAKS = _any(
     """
     says? said saying states? stated claims? claimed claiming writes wrote mentions? mentioned suggests?
     suggested recommends? recommended tells? told telling instructs? instructed demands? demanded prints? printed
-    printing quotes? quoted quoting cites? cited replied replies answered goes declares insists? urges? echoes echoed
-    adds follows asks asked wants wanted means opinion
+    printing cites? cited replied replies answered goes declares insists? urges? echoes echoed
+    adds asks asked wants wanted means opinion reported greets
     """
 )
 # What an agent reports of its own work.
@@ -69,73 +78,90 @@ _WORK = "(?i)" + _any(
         """,
     "gave up",
 )
-_DISTANCE = (
-    "(?i)"
-    + r"\b(?:ignor|disregard|refus|inject|malicious|suspicious|untrusted|verbatim|emit|foreign|bogus|forged)|"
-    + _any(
-        """
-        quote quoted quoting quotation unquote planted trap tricks? tricked pasted repeat repeated repeating copied
-        excerpt
-        """,
-        r"word (?:for|by) word|nice try|copy of|(?:for|as an) (?:example|instance)|would look like|"
-        r"pass(?:ing)? (?:this|it) on",
-        r"I (?:declined?|reject(?:ed)?|discarded|(?:skipped|dropped|left) (?:it|this|that))|as (?:requested|demanded|"
-        r"asked)",
-        r"(?:not|n['’]t|never|without|nor|no need to|instead of)\s+(?:\w+\s+){0,2}(?:follow|obey|comply|act|copy|"
-        r"adopt|trust|"
-        r"believe|mean|endorse|count|honou?r|heed|mine|my|me|(?:do|doing|did) (?:so|that|this|it|what)|execut\w*|apply|"
-        r"report|record|acted|followed|taken|taking|treat|agree|fall|write|say|written|relevant|true)",
-        r"(?:asks?|asked|asking|tells?|told|wants?|wanted|orders?|ordered|instructs?|instructed|invites?|urges?|"
-        r"tries|tried|"
-        r"trying|begs?|requests?|requested|expects?|attempts?|attempted)\s+(?:\w+\s+){0,3}?(?:me|us|agents?|you|"
-        r"readers?|"
-        r"models?|assistants?|everyone|anybody|anyone)",
-        r"(?:asked|asks?|asking|told|wants?|wanted|supposed|trying|tried|tries)\s+(?:\w+\s+){0,3}?to\s+(?:write|say|"
-        r"output|"
-        r"print|mark|repeat|include|put|give|report|record|state|store|save|remember|pass)",
+_REFUSES = r"(?:ignor|disregard|refus|declin|reject|discard|skip|dropp?)\w*"
+_IT = r"(?:it|this|that|them|these|those|such)"
+_ASKS = r"(?:ask(?:s|ed|ing)?|(?<!\A)tells?|told|(?<!you )wants?|wanted|orders?|ordered|instruct(?:s|ed)?|invites?|"
+_ASKS += r"urges?|tries|tried|trying|begs?|request(?:s|ed)?|expects?|attempt(?:s|ed)?|supposed|address\w*|aimed at)"
+_DISTANCE = "(?i)" + "|".join(
+    (
+        _any(
+            """
+            malicious suspicious untrusted emit bogus forged injected planted trap tricks? tricked unquote foreign
+            """,
+            "prompt.injection|injection attempt|nice try|copy of|would look like|word (?:for|by) word",
+            "(?:for|as an) (?:example|instance)|pass(?:ing)? (?:this|it) on|for (?:\\w+ )?(?:agents|people like us)",
+        ),
+        # refusing it
+        rf"\b{_REFUSES}\W+(?:(?:\w+\W+){{0,3}}?(?:{_IT}\b(?! (?:task|bug|problem|error)\b)|{_PIECE}|"
+        rf"{_STATEMENT})|to\b|\Z)",
+        r"\bI (?:left|leave|leaving) (?:it|this|that|those|them)\b",
+        r"(?:\b(?:not|never|without|nor|no need to|instead of)|n['’]t)\s+(?:\w+\s+){0,2}(?:follow|obey|comply|act|copy|"
+        r"adopt|trust|believe|mean|endorse|count|honou?r|heed|mine|my|me|(?:do|doing|did) (?:so|that|this|it|what)|"
+        r"execut\w*|report|record|acted|followed|taken|taking|treat|agree|fall|write|say|written|relevant|true)\b",
+        r"\b(?:won['’]t|(?:will|did|do|would|can|could) ?(?:not|n['’]t)|cannot)\W*$",
+        # repeating it
+        r"\bI (?:only |just )?(?:quote|repeat|cite)\b|\bquot(?:ed|ing|ation) (?:from|by|of)\b",
+        r"\bquote (?:starts|ends)\b|\b(?:end|start) of (?:the )?quot|\bverbatim\W*$",
+        r"\b(?:copied|taken|pasted|repeated) (?:\w+ )?(?:from|out of|here)\b",
+        r"\b(?:reproduc|includ|repeat|copy|copied|past|quot)\w* (?:it|them|this|that)\b",
+        # what it wants
+        r"\b(?:attempt|tr(?:y|ies|ied|ying)) (?:to|at) (?:influenc|plant|trick|talk|mak)",
+        rf"\b{_ASKS}\s+(?:\w+\s+){{0,3}}?(?:agents?|readers?|models?|assistants?|everyone|anybody|anyone|tools)\b",
+        rf"\b{_ASKS}\s+(?:\w+\s+){{0,3}}?(?:me|us)\b(?! (?:if|whether|know)\b)",
+        rf"\b{_ASKS}\s+(?:\w+\s+){{0,3}}?to\s+(?:write|say|output|print|mark|repeat|include|put|give|report|record|state|"
+        r"store|save|remember|pass)\b",
     )
-    + r"|\b(?:won['’]t|(?:will|did|do|would|can|could) ?(?:not|n['’]t)|cannot)\W*$"
 )
-_REPORT = (
-    "(?i)"
-    + rf"(?<!\bI )(?<!\bwe ){_SPEAKS}|"
-    + _any(
-        "beware",
-        r"written (?:in|on|into|by|there|down)",
-        r"according to|the following|as follows|as below|like (?:so|this|that)|here (?:it|they|he|she) (?:is|"
-        r"are|goes|comes)|see (?:below|"
-        r"here|this)",
-        r"reads? (?:as|like|thus|so)|here (?:is|are|was|were|comes) (?:what|its?|their|his|her)|look (?:at this|what)",
+# Something stands directly below.
+_POINTS = "(?i)" + "|".join(
+    (
+        r"\bthe following\b",
+        r"\b(?:(?:with|in|has|had|by) (?:this|these) (?:\w+ )?\w+|as follows|follow(?:s|ing)|below|see (?:here|this)|"
+        r"like (?:so|this|that)|in full|as is|literally|beware|look (?:at this|what)|"
+        r"(?:next|last) (?:\w+ )?lines?)\W*$",
+        r"\bhere(?:['’]s| is| are| was| were| comes?| goes| you go| it (?:is|comes|goes)| they are)\b"
+        r"(?! (?:all|what (?:I|we|was|changed)|why|how)\b)",
+        rf"\A\W*(?:\w+, )?(?:this|that|it)(?:['’]s| is| was) (?:what|how|from|by|not|(?:\w+\W+){{1,4}}{_TEXT})",
     )
-    + rf"|{_TEXT}.*\breads?\W*$|\b(?:below|here|is|are|was|were|gave|with|by|from|of|to|in|has|had)\W*$"
 )
-# Somebody else, or something that is yet to come.
-_OTHERS = (
-    "(?i)" + r"\b(?:he|she|his|her|him|their|them|who|somebody|someone|everybody)\b|"
-    r"\bthey\b(?! (?:all )?(?:pass|work|run|are|succeed))"
+_THIS = rf"(?i)\b(?:this|these|those)\b(?=\W*$| (?:in|on|at|from|into|to|as|by|an?|one|back|looks?)\b| {_PIECE})"
+_NOUN, _PIECES, _SOURCES = "(?i)" + _TEXT, "(?i)" + _PIECE, "(?i)" + _SOURCE
+# The same in other languages, as far as single words show it.
+_ABROAD = (
+    r"(?i)\b(?:datei\w*|kommentar\w*|hinweis\w*|zeilen?|seite|folgend\w*|steht|fichier|commentaire|ligne|consigne|"
+    r"suivante?s?|fichero|archivo|comentario|línea|instrucción|siguientes?|ficheiro|arquivo|comentário|linha|seguintes?|"
+    r"riga|commento|istruzion\w|seguent\w|plik\w*|komentarz\w*|файл\w*|комментари\w*|строк\w*|следующ\w*|агент\w*|"
+    r"agent\w{0,2}(?=.*[^\x00-\x7f]))\b|代理|エージェント|コメント|评论|에이전트|댓글|次の|以下|ファイル|文件|如下|注释|파일|다음"
 )
-_POINTS = (
-    "(?i)"
-    + r"\b(?:this|these|those)\b(?! (?:task|session|bug|change|fix|module|project|repo|code|way|function|feature|"
-    r"attempt|time|"
-    r"case|turn|migration|problem|race|error|works?|fix(?:es|ed)|(?:is|was) (?:all|done|fixed|finished))\b)"
-)
-_NOUN = "(?i)" + _TEXT
+# The report ends where the reported text should begin.
+_SPOKE = rf"(?i)(?<!\bI )(?<!\bwe ){_SPEAKS}(?:\W+\w+){{0,2}}\W*$|\baccording to (?:\w+\W+){{1,4}}$"
+_LEADS_ON = r"(?i)\b(?:here|is|are|was|were|gave|with|by|from|of|to|in|has|had|reads?)[^\w.!?。]*$"
 _ABOUT_STATEMENTS = rf"(?i){_STATEMENT}|<\w"
+_PERCEIVES = "(?i)" + _any(
+    """
+        found saw see sees noticed spotted encountered got received came hit read reading opened fetched looked decoded
+        """
+)
+_I_DID = rf"(?:\W*|.*, (?:so|and|but) )(?:I|We|we)\b(?!.*{_PERCEIVES.removeprefix('(?i)')})"
 _SHOWS = "(?i)" + _any(
     """
         contains? contained containing includes? included holds held has had having shows? showed showing returns?
         returned gives gave displays? displayed lists? listed ends? ended begins? began starts? started carries found
-        saw noticed spotted encountered got received came
+        saw noticed spotted encountered got received came closes
         """,
     "there (?:is|was|are|were)",
 )
 _ENDS_WITH_NOUN = rf"(?i){_TEXT}\W*$"
+_VERB = (
+    r"(?i)\b(?:is|are|was|were|am|be|been|has|have|had|can|could|will|would|must|should|may|does|do|did|need|needs|"
+    r"let|run|please|now|because|when|if|which|takes|took|(?<!, )\w{2,}ed|"
+    r"\w{3,}s (?:the|a|an|its|no|all|every|each|more|fewer))\b|n['’]t\b|\A\W*No\b"
+)
 _CODE_SPAN = r"`[^`]*`"
+_EXPLAINS = r"(?i)\b(?:because|since|when|instead of|but)\b|\w: \w+ \w+|; |, so "
 _GREETING = (
-    "(?i)"
-    + r"[*_]*(?:hello|hi|dear|hey|q:|a:|thanks|regards|best regards|cheers|yours|sincerely|not|end of|of course)\b|"
-    r"[*_]*(?:no|well|nope)[.,!]"
+    "(?i)" + r"[*_]*(?:hello|hi|dear|hey|q:|a:|thanks(?! to)|regards|best regards|cheers|yours|sincerely|not|end of|"
+    r"of course)\b|[*_]*(?:no|well|nope)[.,!]"
 )
 _BACKWARD = (
     "(?i)"
@@ -143,46 +169,46 @@ _BACKWARD = (
     r"former|last|"
     r"previous|preceding|line|text|block|sentence|element|learning|mark|tag|sigil)s?)\b"
 )
+_SPEAKS_OF_IT = (
+    r"(?i)[*_]*(?:it|this|that|these|those|they)(?:['’]s|['’]re| is| was| are| were| looks?| seems?| came| comes| "
+    r"belongs?| appears?)\b(?! (?:all|it|done|fixed|finished|now|green|ready|still)\b)"
+)
 _ABOUT_IT = (
     r"(?i)(?:n['’]t|\b(?:not|never|only|no|against))\b.*\b(?:it|that|this|them)\W*$|"
     r"\b(?:it|that|this|them)\s*\?|and so\b"
 )
-_IT = r"(?i)\b(?:it|its|that|them|such)\b"
+_ITS = r"(?i)\b(?:it|its|that|them|such)\b"
 _FIRST_PERSON = r"(?i)\b(?:I|we|my|our)\b"
 _PROGRESS = r"[a-z]+ing\b[^`:]*|(?:ok|OK)\W*"
 _EXCEPTION = r"\b\w+(?:Error|Exception|Warning)\b"
 
 _SENTENCE = r"""(?<=[.!?。！？])["'”’»)\]*_`]*\s+"""
 _ENDS_SENTENCE = r"""[.!。！…]["'”’»)\]*_`]*\s*\Z|[^\w\s!-~]\s*\Z"""
-_ENGLISH = r"[\s!-~’“”‘–—…]*"
-_LABEL_WORDS = frozenset(
+_TITLE = "(?i)" + _any(
     """
-    a agent agents all also an and are attempt be best changes conclusion conclusions did difficulty discovered done
-    each end ended estimate few feedback final finally findings finished first for found from future general going good
-    handoff have helped helpful here i important insight insights is key knowing know learned learning learnings learnt
-    lesson lessons main mark marks more my new next not notable note notes of on one other others our out outcome
-    overall project points recap remember report result results s second session several some status sum summary
-    takeaway takeaways task tasks the things third this three time to today two up ve we what will work worth wrap
-    """.split()
+    changes? changed conclusions? did done discovered feedback final finally findings? finished fix future gotchas?
+    found handoff helped helpful important insights? know known later learn learned learnings? learnt lessons? mark
+    marks next noting observations? outcome overview pitfalls? recap remember remembering report results? root status
+    summary takeaways? tests useful verification worth wrap
+    """,
+    "in mind",
 )
-_FROM_OTHERS = r"(?i)\bfrom\b(?! (?:this|my|our|today|the (?:task|session|work|project|attempt))\b)"
-_HEADING_WORDS = frozenset(
-    """
-    changes conclusion conclusions done feedback final findings finished fix handoff insights learned learning learnings
-    learnt lesson lessons marks next outcome recap report result results root status summary takeaways tests
-    verification wrap changed did overview notes
-    """.split()
+_NEXT_AGENT = r"(?i)\b(?:next|future|other|later|any) agents?\b|\b(?:the|my) brief\b|^brief\b|\bthis (?:task|session)\b"
+_OF_OTHERS = (
+    r"(?i)\b(?:from|of|by|in|at|on|with)\b(?! (?:this|my|our|today|mind|learnings?|what (?:I|we)|"
+    r"the (?:task|session|work|project|attempt|start|end|brief|(?:given )?learnings?))\b)|(?<!here)['’]s\b|[(\[]|"
+    r"\b(?:it (?!works)\w+|proposed|how|told|write|their|his|her|your|its|these|those)\b"
 )
-_LABEL_WORD = r"[^\W\d_]+"
 _MAX_LABEL_WORDS = 10
 _MAX_SOURCE_WORDS = 8
+_MAX_TITLE_WORDS = 10
 
 # A line of a log, of numbered output, of a chat, of key and value.
 _PREFIXED = (
     r"\s*(?:\d+\s*[:|→│>\t]|\d{4}[-/]\d\d[-/]\d\d|\d{1,2}:\d\d|\[[^\]]{1,60}\]|[EWID][/:]|"
-    r"(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|SEVERE|VERBOSE)(?:\b\s*[:|\]/-]|\s+\S)|"
+    r"(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|Error|ERROR|FATAL|CRITICAL|SEVERE|VERBOSE)(?:\b\s*[:|\]/-]|\s+\S)|"
     r"(?:[\w./-]+\.\w{1,6}|[\w-]+/[\w./-]+)(?::\d+|\(\d+\))?:|[a-z_][\w.-]*\s*[:=]\s|[a-z_][\w.-]*=|"
-    r"(?:User|Assistant|Human|System|AI|Agent|Bot|Tool|Output|Result|Response|Observation|Comment|Quote|Source|File|"
+    r"(?:User|Assistant|Human|System|AI|Agent|Bot|Tool|Output|Response|Observation|Comment|Quote|Source|File|"
     r"Input|"
     r"Prompt|Reply|Message|Answer|Line|Row|Note|Title|Body|Description|Content|Text|License|Page \w+)\s?:\s)"
 )
@@ -197,15 +223,29 @@ _PATH = r"\s*[`*_]*[\w@~.-]*(?:[/\\][\w@~./\\-]*|\.\w{1,8})[`*_]*\s*"
 
 def is_label(line: str) -> bool:
     """Return whether a line with a colon is a heading for an agent's own statements, such as `What I learned:`."""
+    return line.rstrip(" \t*_").endswith((":", "：")) and _is_own_title(line)
+
+
+def _is_own_title(line: str) -> bool:
+    """Return whether a heading or label is one for an agent's own statements: about the work, and of nobody else."""
     text = line.strip().lstrip("#").strip(" \t*_:：")
-    words = re.findall(_LABEL_WORD, text)
+    rest = re.sub(_NEXT_AGENT, "", text)
     return (
-        line.rstrip(" \t*_").endswith((":", "："))
-        and 0 < len(words) <= _MAX_LABEL_WORDS
-        and text[:1].isupper()
-        and all(word.lower() in _LABEL_WORDS for word in words)
-        and not re.search(_FROM_OTHERS, text)
+        0 < len(text.split()) <= _MAX_LABEL_WORDS
+        and not text[:1].islower()
+        and bool(re.search(_TITLE, text))
+        and not re.search(_OF_OTHERS, text)
+        and not re.search(_SOURCES, rest)
+        and not re.search(r"\s(?!I\b)[A-Z]\w*(?! \w)", rest if len(text.split()) > 3 else "")
     )
+
+
+def ends_with_presentation(line: str) -> bool:
+    """Return whether the last line of a paragraph says that a text of somebody else begins."""
+    if is_label(line) or _is_heading(line) or re.match(BULLET, line) or line.lstrip().startswith("|"):
+        return False
+    last = _split_sentences(line)[-1]
+    return presents(last) or not (_is_whole(last, line) or re.search(POINTS_ON, line) or _looks_foreign(line))
 
 
 def introduces_foreign(line: str) -> bool:
@@ -215,22 +255,37 @@ def introduces_foreign(line: str) -> bool:
     return names_source(line) and not re.search(_WORK, line)
 
 
-def is_title_of_foreign(line: str) -> bool:
-    """Return whether a line that is a paragraph by itself only names the text that follows."""
-    if re.search(_ENDS_SENTENCE, line) or _is_heading(line) or re.match(BULLET, line):
-        return False
-    return names_source(line) and not re.search(_WORK, line)
-
-
 def reports(sentence: str) -> bool:
-    """Return whether a sentence is about a text of somebody else, or keeps its distance from one."""
-    if re.search(_DISTANCE, sentence) or re.search(_REPORT, sentence):
+    """Return whether a sentence shows a text of somebody else, or keeps its distance from one."""
+    if re.search(_DISTANCE, sentence) or re.search(_THIS, sentence) or presents(sentence):
         return True
-    if not re.search(_NOUN, sentence):
+    if re.search(_ABROAD, sentence):
+        return True
+    if _is_about_own_work(sentence):
         return False
-    if re.search(_ABOUT_STATEMENTS, re.sub(_CODE_SPAN, "", sentence)):
+    bare = re.sub(_CODE_SPAN, "", sentence)
+    if re.search(_EXPLAINS, sentence):
+        return False
+    return bool(re.search(_PIECES, bare) or (re.search(_NOUN, bare) and re.search(_ABOUT_STATEMENTS, bare)))
+
+
+def presents(sentence: str) -> bool:
+    """Return whether a text of somebody else should begin behind a sentence."""
+    if re.search(_POINTS, sentence) or re.search(_LEADS_ON, sentence):
         return True
-    return bool(re.search(_SHOWS, sentence) and (re.search(_OTHERS, sentence) or re.search(_POINTS, sentence)))
+    if re.search(_SPOKE, sentence):
+        return not re.match(_I_DID, sentence)
+    return not _is_about_own_work(sentence) and _is_title(sentence)
+
+
+def _is_title(sentence: str) -> bool:
+    """Return whether a sentence has no verb and names a text: `The issue, shortened.`"""
+    bare = re.sub(_CODE_SPAN, "", sentence)
+    return len(bare.split()) <= _MAX_TITLE_WORDS and bool(re.search(_NOUN, bare)) and not re.search(_VERB, bare)
+
+
+def _is_about_own_work(sentence: str) -> bool:
+    return bool(re.search(_WORK, sentence) or re.match(_I_DID, sentence))
 
 
 def names_source(line: str) -> bool:
@@ -248,18 +303,28 @@ def fits_above(line: str, paragraph: str, *, is_adjacent: bool) -> bool:
         return True
     if re.match(BULLET, line) and not is_adjacent:
         return not re.match(SHOWS_TEXT, line)  # a list that is over
+    if line.lstrip().startswith("|") and not is_adjacent:
+        return True  # a table that is over
     if _looks_foreign(line) or re.search(POINTS_ON, line):
         return False
     if _is_heading(line):
-        return _is_own_heading(line)
+        return not line.isascii() or _is_own_title(line)
     sentences = _split_sentences(paragraph)
     if reports(sentences[-1]) or any(re.search(_DISTANCE, sentence) for sentence in sentences[-2:]):
         return False
-    return _is_about_own_work(sentences[-1], line)
+    return _is_whole(sentences[-1], line)
+
+
+def is_own_work(paragraph: str) -> bool:
+    """Return whether the last sentence of a paragraph reports nothing but the agent's own work."""
+    sentence = re.sub(_CODE_SPAN, "", _split_sentences(paragraph)[-1])
+    return _is_about_own_work(sentence) and not re.search(_PIECES, sentence) and not re.search(_SHOWS, sentence)
 
 
 def fits_below(line: str, paragraph: str, *, is_adjacent: bool) -> bool:
     """Return whether a statement above this line, the first of its paragraph, is the agent's own."""
+    if is_label(line):
+        return True
     body = re.sub(BULLET, "", line.strip(), count=1).lstrip("#*_ \t")
     if _looks_foreign(line) or (body[:1].islower() and not re.match(BULLET, line)) or re.match(_GREETING, body):
         return False
@@ -269,17 +334,20 @@ def fits_below(line: str, paragraph: str, *, is_adjacent: bool) -> bool:
     first = sentences[0]
     if (
         any(re.search(_DISTANCE, sentence) for sentence in sentences[:2])
-        or re.search(_REPORT, first)
+        or (re.search(_SPOKE, first) and not re.search(_WORK, first))
         or re.search(_ABOUT_IT, first)
+        or re.match(_SPEAKS_OF_IT, first)
     ):
         return False
     if names_source(line) and not re.search(_WORK, first):
         return False
-    if re.search(_POINTS, first) or (re.search(_IT, first) and re.search(_NOUN, first)):
+    if re.search(_THIS, first) or (re.search(_ITS, first) and re.search(_NOUN, first)):
         return False
     if re.match(_BACKWARD, first) and (re.search(_NOUN, first) or re.search(_ABOUT_STATEMENTS, first)):
         return False
-    return bool(re.search(_ENDS_SENTENCE, first) or line.rstrip(" *_")[-1:] in ":?" or re.match(BULLET, line))
+    return bool(
+        re.search(_ENDS_SENTENCE, first) or line.rstrip(" *_")[-1:] in ":?" or re.match(rf"{BULLET}|[*][*]", line)
+    )
 
 
 def _split_sentences(text: str) -> list[str]:
@@ -291,26 +359,15 @@ def _is_heading(line: str) -> bool:
     return text.startswith("#") or (text.startswith("**") and text.endswith("**"))
 
 
-def _is_own_heading(line: str) -> bool:
-    words = {word.lower() for word in re.findall(_LABEL_WORD, line)}
-    foreign = re.sub(_NOUN, lambda match: "" if match[0].lower() in _HEADING_WORDS else "\0", line)
-    return "\0" not in foreign and bool(words & _HEADING_WORDS or not line.isascii()) and not reports(line)
-
-
-def _is_about_own_work(sentence: str, line: str) -> bool:
-    """Return whether the last sentence above a statement is one about the agent's own work."""
-    works = re.search(_WORK, sentence)
-    if re.match(_GREETING, sentence) or re.search(_POINTS, sentence):
+def _is_whole(sentence: str, line: str) -> bool:
+    """Return whether the last sentence above a statement is a whole one, or the end of some work."""
+    if re.match(_GREETING, sentence):
         return False
-    if re.search(_OTHERS, sentence) and not (works and re.match(OWN_VOICE, sentence)):
+    if re.search(_ENDS_SENTENCE, line) or line.rstrip().endswith("?"):
+        return True
+    if re.search(_ENDS_WITH_NOUN, re.sub(_CODE_SPAN, "x", sentence)):
         return False
-    if not re.fullmatch(_ENGLISH, sentence.rstrip()[:-1]):
-        return bool(re.search(_ENDS_SENTENCE, line))
-    if re.search(_ENDS_SENTENCE, line):
-        return bool(works) or not re.search(_NOUN, sentence)
-    if re.search(_ENDS_WITH_NOUN, sentence):
-        return False
-    return bool(works or re.search(_EXCEPTION, sentence) or re.fullmatch(_PROGRESS, sentence))
+    return bool(re.search(_WORK, sentence) or re.search(_EXCEPTION, sentence) or re.fullmatch(_PROGRESS, sentence))
 
 
 def _looks_foreign(line: str) -> bool:

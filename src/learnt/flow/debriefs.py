@@ -162,7 +162,8 @@ def apply(context: Context, database: Database, body: dict[str, Any]) -> Debrief
     )
     failure = _report(reading, task)
     (tasks.replace_attempt if earlier else tasks.add_attempt)(database, attempt, failure)
-    settle(context, task, attempt, next_model=reading.sigils.next_model, at=record.at, claimed=record.claim)
+    how = {"claimed": record.claim, "by_agent": bool(record.conversation)}
+    settle(context, task, attempt, next_model=reading.sigils.next_model, at=record.at, **how)
     debrief = _learn_and_mark(context, database, reading, task)
     _store_material(context, task, attempt, record, is_new=earlier is None)
     return debrief.replace(failure=failure, new_task=stored is None)

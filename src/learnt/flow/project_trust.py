@@ -122,8 +122,7 @@ class ProjectTrust:
 
     def grant(self, preview: TrustPreview) -> None:
         """Trust the project with everything that its `preview` shows. Raise if it has problems."""
-        if trust.is_agent(self._environ):
-            raise WrongRequest("an agent cannot trust a project", hint="run `learnt trust` in your own terminal")
+        self._refuse_agent("trust")
         problems = (*preview.problems, *_find_foreign_files(self._here.folder))
         if problems:
             raise WrongRequest(f"the project cannot be trusted: {problems[0]}", hint="remove it, then try again")
@@ -138,7 +137,12 @@ class ProjectTrust:
 
     def revoke(self) -> bool:
         """Take trust back; return whether the project was trusted by a decision of this kind."""
+        self._refuse_agent("untrust")
         return trust.revoke(self._here, self._environ)
+
+    def _refuse_agent(self, what: str) -> None:
+        if trust.is_agent(self._environ):
+            raise WrongRequest(f"an agent cannot {what} a project", hint=f"run `learnt {what}` in your own terminal")
 
     def _accepts(self, standing: trust.Standing, configuration: Configuration) -> bool:
         """Return whether the project's settings and prompts are accepted as they are."""

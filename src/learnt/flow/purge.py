@@ -23,7 +23,6 @@ from learnt.store.database import Database
 from learnt.store.happened import get_brief
 from learnt.store.missteps import Misstep
 from learnt.store.purge import forget_missteps, purge_learning, purge_missteps, signs_in, texts_ever
-from learnt.weigh.confidence import is_persons
 
 _MAX_TRIES = 5
 
@@ -41,13 +40,12 @@ class Purge:
         An interrupted purge can be repeated: traces are searched for even if the learning itself is gone. No file or
         branch can restore the learning.
         """
+        refuse_agent(self._context, "purge")
         own = [store for store in self._context.sound_stores() if not store.place.read_only]
         holding = [store for store in own if is_id("learn", id) and learnings.exists(store.database, id)]
         holding = holding or [store for store in own if is_id("learn", id) and store.may_hold_traces(id)]
         if not holding:
             self._context.locate(id, writable=True)  # raises with the reason
-        if any(is_persons(known) for store in holding for known in learnings.get_all(store.database, [id]).values()):
-            refuse_agent(self._context, "purge")
         with disk.locked(self._store):  # because a running update would write the learning again
             return sum(self._purge_from(store, id) for store in holding)
 
@@ -70,10 +68,12 @@ class Warnings:
     """Dismisses or deletes the commands that briefs warned about."""
 
     def __init__(self, context: Context) -> None:
+        self._context = context
         self._store = context.store
 
     def purge(self, brief: str) -> int:
         """Delete all data about the command that a brief warned about; return how many backups contained it."""
+        refuse_agent(self._context, "purge")
         store, warning = self._store, _get_warning(self._store, brief)
         commands = [str(failed["command"]) for failed in warning.receipt["failed"]]
         signs = signs_in(store.database, warning)
@@ -93,6 +93,7 @@ class Warnings:
 
     def dismiss(self, brief: str) -> Misstep | None:
         """Dismiss the command that a brief warned about; return None if it was dismissed before."""
+        refuse_agent(self._context, "hide")
         store, warning = self._store, _get_warning(self._store, brief)
         with store.transaction():
             signs = signs_in(store.database, warning)

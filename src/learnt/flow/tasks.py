@@ -191,6 +191,7 @@ class Tasks:
 
         The task continues with the answer in its prompt, or is cancelled. `hide` hides the learning in question.
         """
+        refuse_agent(self._context, "resolve")
         answer = self._context.redact_line(answer, TEXT_LIMIT) or ("cancel" if cancel else "hide" if hide else "")
         with self._store.transaction():
             escalation = reviews.get_escalation(self._store.database, self._escalation_id(id), for_update=True)
@@ -203,8 +204,6 @@ class Tasks:
             if not answer:
                 either = "--hide hides the learning" if is_id("learn", escalation.subject) else "--cancel gives it up"
                 raise WrongRequest(f"`{id}` needs an answer", hint=f'`learnt resolve {id} "what to do"`, or {either}')
-            if is_id("learn", escalation.subject):
-                refuse_agent(self._context, "resolve")
             escalation = answer_escalation(self._context, escalation, answer)
             task = tasks.find(self._store.database, escalation.subject, for_update=True)
             if task is not None and task.status == "escalated":
@@ -277,14 +276,18 @@ class Tasks:
             tasks.add_need(self._store.database, task, needed)
 
 
-def settle(context: Context, task: Task, attempt: Attempt, *, next_model: str, at: int, claimed: bool) -> None:
+def settle(
+    context: Context, task: Task, attempt: Attempt, *, next_model: str, at: int, claimed: bool, by_agent: bool = False
+) -> None:
     """Within a transaction: set a task's status after an attempt.
 
-    `claimed` means that the loop made the attempt and continues with the task.
+    `claimed` means that the loop made the attempt and continues with the task. `by_agent` means that an agent says
+    itself how it ended: its word ends no task that a command checks, or that the loop is working on.
     """
     database = context.store.database
     if not claimed:
-        if attempt.result in ("done", "failed"):
+        needs_more = by_agent and (bool(task.verify) or task.status == "running")
+        if attempt.result in ("done", "failed") and not needs_more:
             tasks.set_status(database, task.id, attempt.result, at=at)
         return
     stuck = None
@@ -369,7 +372,15 @@ def answer_escalation(context: Context, escalation: Escalation, answer: str) -> 
 
 
 def _read(context: Context, fields: dict[str, Any]) -> dict[str, Any]:
-    """Return a task's cleaned fields without secrets; a title that is too long becomes part of the text."""
+    """Return a task's cleaned fields without secrets; a title that is too long becomes part of the text.
+
+    An agent cannot choose the command that `learnt work` runs to check a task.
+    """
+    if fields.get("verify"):
+        refuse_agent(context, "task --verify")
+    if str(fields.get("model", "")).strip().startswith("-"):
+        # It becomes an argument of the client, which would take it for an option.
+        raise WrongRequest(f"`{fields['model']}` is not the name of a model", hint="a name does not start with a dash")
     read: dict[str, Any] = {}
     for name, value in fields.items():
         if name in ("text", "verify"):

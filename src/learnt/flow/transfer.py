@@ -11,7 +11,7 @@ from typing import Any
 from learnt import __version__
 from learnt.errors import CorruptDatabase, InvalidValue, WrongRequest
 from learnt.flow.context import Context
-from learnt.flow.learnings import STATEMENT_FIELDS, refuse_circle
+from learnt.flow.learnings import STATEMENT_FIELDS, refuse_agent, refuse_circle
 from learnt.model import PARAGRAPHS, TAG_LIMIT, Learning, Value, new_id, text_id
 from learnt.store import BACKUPS_FOLDER, learnings
 from learnt.store.backup import back_up, open_backup, restore
@@ -87,6 +87,8 @@ class Transfer:
         Without `as_is`, the file's claims are not believed: new learnings are unpinned, have the origin `import` and
         the confidence of a new learning. Learnings that are here already change only if they were imported, too.
         """
+        if as_is:
+            refuse_agent(self._context, "import --as-is")
         counts = dict.fromkeys(ImportReport.fields, 0)
         everything = self._read_all(records)
         if not as_is:
@@ -175,6 +177,7 @@ class Transfer:
 
         A damaged store is moved aside instead of being backed up.
         """
+        refuse_agent(self._context, "backup --restore")
         source = open_backup(path)
         try:
             before = self._store.set_damaged_file_aside() if self._is_damaged() else self.backup()

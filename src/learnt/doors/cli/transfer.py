@@ -15,7 +15,6 @@ from learnt.doors.cli.arguments import (
     add_user,
     open_memory,
     print_result,
-    refuse_agent,
     report_redactions,
 )
 from learnt.doors.output import Progress, format_count, format_json, note, say, show_json
@@ -63,8 +62,6 @@ def import_arguments(parser: Parser) -> None:
 
 
 def import_run(arguments: Arguments) -> None:
-    if arguments.as_is:
-        refuse_agent("import --as-is")
     records = list(read_records(read_bytes(arguments.file), arguments.file, arguments.format))
     with open_memory(arguments) as memory:
         if not arguments.json:
@@ -105,8 +102,6 @@ def backup_arguments(parser: Parser) -> None:
 
 
 def backup_run(arguments: Arguments) -> None:
-    if arguments.restore:
-        refuse_agent("backup --restore")
     with open_memory(arguments) as memory:
         if arguments.restore:
             before = memory.transfer.restore_backup(arguments.restore)
