@@ -65,7 +65,7 @@ class Configuration(Value):
     ignored: tuple[str, ...] = ()
     """The keys of the project's file that have no effect until the user accepts them."""
     wanted: str = ""
-    """The digest of what the project's file sets and only the user may set; empty if there is nothing of that kind."""
+    """The digests of what the project's file sets and not everybody may set, with spaces between them."""
     agents_from: Mapping[str, str] = {}
     """Where the agents' entries come from, without the defaults."""
 
@@ -136,9 +136,10 @@ def _combine(
             for key, value in _flatten(contents[path]).items()
         }
         if path != files[0]:
-            wanted = _digest_wanted(_flatten(contents[path]))
-            is_accepted = accepted in (EVERYTHING, wanted)
-            ignored = [key for key in checked if _is_refused(key, checked[key], values, is_accepted=is_accepted)]
+            digests = {key: _digest(key, value) for key, value in _flatten(contents[path]).items()}
+            wanted = " ".join(sorted(filter(None, digests.values())))
+            known = digests.values() if accepted == EVERYTHING else accepted.split()
+            ignored = [key for key in checked if _is_refused(key, checked, values, is_accepted=digests[key] in known)]
         for key, value in checked.items():
             if path == files[0] or key not in ignored:
                 put(key, value, path)
@@ -245,15 +246,14 @@ def _flatten(content: dict[str, Any]) -> dict[str, Any]:
     return flat
 
 
-def _digest_wanted(values: Mapping[str, Any]) -> str:
-    """Return the digest of what a project's file sets and only the user may set."""
-    wanted = {key: value for key, value in values.items() if BY_KEY[key].by != "anybody"}
-    return digest(json.dumps(wanted, sort_keys=True, default=str)) if wanted else ""
+def _digest(key: str, value: Any) -> str:
+    """Return the digest of what a project's file sets; empty if anybody may set it."""
+    return digest(f"{key} = {json.dumps(value, sort_keys=True, default=str)}") if BY_KEY[key].by != "anybody" else ""
 
 
-def _is_refused(key: str, value: Any, values: Mapping[str, Any], *, is_accepted: bool) -> bool:
-    """Return whether a project may not set this value; `values`: the user's own, `is_accepted`: by the user."""
-    setting = BY_KEY[key]
+def _is_refused(key: str, theirs: Mapping[str, Any], values: Mapping[str, Any], *, is_accepted: bool) -> bool:
+    """Return whether a project may not set its value; `values`: the user's own, `is_accepted`: by the user."""
+    setting, value = BY_KEY[key], theirs[key]
     if is_accepted or setting.by == "anybody":
         return setting.by == "user"
     if setting.by in ("lower", "higher"):

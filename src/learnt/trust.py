@@ -12,7 +12,6 @@ import json
 import os
 import re
 import stat
-import sys
 import time
 
 from learnt.clients.registry import AGENT_VARIABLES
@@ -28,27 +27,18 @@ if TYPE_CHECKING:
     from learnt.project import Project
 
 EVERYTHING = "*"  # accepted settings: all of them, also those that come later
-NOTHING = "-"
+NOTHING = ""
 ID_FILE = "id"
 PROMPTS = "prompts"
 _RECORDS = "trust"
 _LOCK = "lock"
-_USED_FOR_S = 3_600
+_SAME_TIME_NS = 1_000_000
 _MAX_BYTES = 1_000_000
 _MAX_INDEX_BYTES = 500_000_000
 _OTHERS = 0o077
 # What people write and share; it is read as text of strangers, and makes no store.
 SHARED = frozenset((".gitignore", "learnings.md", "learnings", PROMPTS, HOOK_LOG, "fired", "backups"))
-# What only learnt writes; nobody but the user may read it.
-_PRIVATE = (
-    ID_FILE,
-    "learnt.db",
-    "learnt.db-wal",
-    "learnt.db-journal",
-    "learnt.db.damaged",
-    "mirror.db",
-    "mirror.db-wal",
-)
+_MAX_ACCEPTED = 500
 
 
 class Standing(Value):
@@ -58,9 +48,11 @@ class Standing(Value):
     id: str = ""
     """The id of the store; empty if it has none yet."""
     settings: str = NOTHING
-    """The digest of the settings that the user has accepted, EVERYTHING or NOTHING."""
-    prompts: str = ""
-    """The digest of the prompts that the user has accepted, or EVERYTHING; empty without prompts."""
+    """The digests of the settings that the user has accepted, with spaces between them; or EVERYTHING."""
+    prompts: str = NOTHING
+    """The digests of the prompts that the user has accepted, likewise."""
+    has_moved: bool = False
+    """Whether the store is no longer where the record says."""
     is_older: bool = False
     """Whether an earlier version of this user's learnt made the store, so that it gets an id now."""
     reason: str = ""
@@ -86,17 +78,22 @@ def examine_store(here: Project, environ: dict[str, str]) -> Standing:
     if status.st_uid not in (files.user_id(), record.get("owner")):
         return Standing(trusted=False, reason=f"{here.folder} belongs to another user")
     if record and not _is_copy(here.folder, id, record):
-        public = [name for name in _PRIVATE if _may_be_of_git(os.path.join(here.folder, name))]
-        if public and is_tracked(here.folder, public) is not False:
-            return Standing(trusted=False, reason=f"git has put {public[0]} into {here.folder}")
-        settings, prompts = (str(record.get(name, NOTHING)) for name in ("settings", "prompts"))
-        return Standing(trusted=True, id=id, settings=settings, prompts=prompts)
+        return _examine_recorded(here.folder, id, record)
     if not _has_store(here.folder):
         return Standing(trusted=True)
-    if not id and _was_used_here(here):
+    if not id and _was_written_here(here.folder):
         return Standing(trusted=True, is_older=True)
-    what = f"{here.folder} is a copy of {record['folder']}" if record else f"{here.folder} was not made by your learnt"
-    return Standing(trusted=False, reason=what)
+    if record:
+        return Standing(trusted=False, reason=f"{here.folder} is a copy of {record['folder']}")
+    return Standing(trusted=False, reason=f"nothing says that your learnt made {here.folder}")
+
+
+def _examine_recorded(folder: str, id: str, record: dict[str, object]) -> Standing:
+    brought = find_brought(folder)
+    if brought:
+        return Standing(trusted=False, reason=f"git has put {brought} into {folder}")
+    settings, prompts = (str(record.get(name, NOTHING)) for name in ("settings", "prompts"))
+    return Standing(trusted=True, id=id, settings=settings, prompts=prompts, has_moved=record.get("folder") != folder)
 
 
 def is_below(path: str, folders: Sequence[str]) -> bool:
@@ -105,6 +102,11 @@ def is_below(path: str, folders: Sequence[str]) -> bool:
         path == folder or path.startswith(os.path.join(folder, ""))
         for folder in (os.path.realpath(os.path.expanduser(folder)) for folder in folders)
     )
+
+
+def is_accepted(wanted: str, accepted: str) -> bool:
+    """Return whether the user has accepted all these digests."""
+    return accepted == EVERYTHING or set(wanted.split()) <= set(accepted.split())
 
 
 def require_trust(standing: Standing) -> None:
@@ -116,12 +118,10 @@ def require_trust(standing: Standing) -> None:
         )
 
 
-def adopt_store(
-    here: Project, environ: dict[str, str], *, settings: str | None = None, prompts: str | None = None
-) -> str:
+def adopt_store(here: Project, environ: dict[str, str], *, settings: str = NOTHING, prompts: str = NOTHING) -> str:
     """Trust a store from now on, and return its id; its folder must exist.
 
-    `settings` and `prompts` are the digests of what is accepted; None leaves what was accepted as it is.
+    `settings` and `prompts` are the digests of what is accepted besides what was accepted before.
     """
     records = _records_folder(environ)
     try:
@@ -133,7 +133,7 @@ def adopt_store(
         raise cannot_write(records, error, hint="trust is recorded there: make the folder writable") from None
 
 
-def _adopt(here: Project, records: str, accepted: dict[str, str | None]) -> str:
+def _adopt(here: Project, records: str, accepted: dict[str, str]) -> str:
     id = read_id(here.folder)
     record = _read_record(records, id) if id else {}
     if not id or (record and _is_copy(here.folder, id, record)):
@@ -141,15 +141,20 @@ def _adopt(here: Project, records: str, accepted: dict[str, str | None]) -> str:
     content = {
         "folder": here.folder,
         "owner": os.lstat(here.folder).st_uid,
-        **{name: record.get(name, NOTHING) if value is None else value for name, value in accepted.items()},
+        **{name: _join(str(record.get(name, NOTHING)), value) for name, value in accepted.items()},
         "at": time.time_ns() // 1_000_000,
     }
     files.replace_file(os.path.join(records, id), json.dumps(content).encode(), durable=False)
     if read_id(here.folder) != id:
         files.replace_file(os.path.join(here.folder, ID_FILE), f"{id}\n".encode(), durable=False)
-    for name in _PRIVATE:
+    for name in set(os.listdir(here.folder)) - SHARED:
         files.make_private(os.path.join(here.folder, name))
     return id
+
+
+def _join(known: str, new: str) -> str:
+    """Return what is accepted, newest last: on another branch, what was accepted before may count again."""
+    return " ".join(dict.fromkeys([*known.split(), *new.split()][-_MAX_ACCEPTED:]))
 
 
 def digest_prompts(folder: str) -> str:
@@ -163,27 +168,30 @@ def digest_prompts(folder: str) -> str:
     return digest("\n".join(contents)) if names else ""
 
 
-def is_tracked(folder: str, names: Collection[str] = _PRIVATE) -> bool | None:
-    """Return whether git tracks any of these files or folders in a store; None if only git can tell."""
-    holder, name = os.path.split(folder)
-    try:
-        content = files.read_regular(index_of(holder), max_bytes=_MAX_INDEX_BYTES)
-    except FileNotFoundError:
-        return False
-    except (OSError, ValueError, LearntError):
-        return None
-    if content[4:8] not in (b"\0\0\0\2", b"\0\0\0\3"):
-        return None  # from version 4 on, the index shortens paths
-    store = re.escape(name.encode())
-    wanted = b"|".join(re.escape(os.fsencode(name)) for name in names)
-    return bool(re.search(rb"(?<!/)%b(?:/(?:%b)[/\0]|\0)" % (store, wanted), content))
+def is_tracked(folder: str) -> bool | None:
+    """Return whether git tracks more of a store than people share; None if only git can tell."""
+    tracked = _list_tracked(folder)
+    return None if tracked is None else bool(tracked - SHARED)
+
+
+def find_brought(folder: str, names: Collection[str] | None = None) -> str:
+    """Return the name of something in a store that git has made; empty if there is none.
+
+    `names` are those to look at; by default, all but what people share. learnt's own files are private, and git's are
+    as open as the user's mask lets. Git removes a file before it makes another one in its place, so the mode is never
+    that of the file before.
+    """
+    present = set(os.listdir(folder)) - SHARED if names is None else names
+    public = sorted(name for name in present if _is_public(os.path.join(folder, name)))
+    tracked = _list_tracked(folder) if public else set()
+    return next((name for name in public if tracked is None or name in tracked), "")
 
 
 def revoke(here: Project, environ: dict[str, str]) -> bool:
     """Take trust back; return whether there was any."""
     id = read_id(here.folder)
     try:
-        os.unlink(os.path.join(_records_folder(environ), id or NOTHING))
+        os.unlink(os.path.join(_records_folder(environ), id or _LOCK))
     except FileNotFoundError:
         return False
     return True
@@ -203,34 +211,40 @@ def _has_store(folder: str) -> bool:
         return True
 
 
-def _was_used_here(here: Project) -> bool:
-    """Return whether this user's learnt has worked with a store for a while, and git did not bring it.
+def _was_written_here(folder: str) -> bool:
+    """Return whether a store was last written on this machine, and git did not bring it.
 
-    The times at which files were last changed cannot be brought along: unpacking sets them all at once. Those of what
-    people share say nothing.
+    A file that came in an archive has the time of its author's last change, and the system notes when it was unpacked.
     """
     try:
-        names = set(os.listdir(here.folder)) - SHARED
-        times = [os.lstat(os.path.join(here.folder, name)).st_ctime for name in names]
+        status = os.lstat(os.path.join(folder, "learnt.db"))
     except OSError:
         return False
-    return max(times) - min(times) >= _USED_FOR_S and is_tracked(here.folder, names) is False
+    return abs(status.st_ctime_ns - status.st_mtime_ns) < _SAME_TIME_NS and is_tracked(folder) is False
 
 
-def _may_be_of_git(path: str) -> bool:
-    """Return whether git may have made a file: learnt's own are private, and git's are as open as the user's mask lets.
-
-    Git removes a file that it replaces, so the mode is never that of the file before.
-    """
+def _list_tracked(folder: str) -> set[str] | None:
+    """Return the names of what git tracks in a store; None if only git can tell."""
+    holder, name = os.path.split(folder)
+    if os.path.lexists(os.path.join(folder, ".git")):
+        return set(os.listdir(folder))  # a submodule
     try:
-        is_private = not os.lstat(path).st_mode & _OTHERS
+        content = files.read_regular(index_of(holder), max_bytes=_MAX_INDEX_BYTES)
+    except FileNotFoundError:
+        return set()
+    except (OSError, ValueError, LearntError):
+        return None
+    if content[4:8] not in (b"\0\0\0\2", b"\0\0\0\3"):
+        return None  # from version 4 on, the index shortens paths
+    found = re.findall(rb"(?<!/)%b/([^/\0]+)" % re.escape(name.encode()), content)
+    return {os.fsdecode(path) for path in found}
+
+
+def _is_public(path: str) -> bool:
+    try:
+        return bool(os.lstat(path).st_mode & _OTHERS)
     except OSError:
         return False
-    if is_private and sys.platform != "win32":
-        mask = os.umask(_OTHERS)
-        os.umask(mask)
-        return mask & _OTHERS == _OTHERS
-    return True
 
 
 def _records_folder(environ: dict[str, str]) -> str:

@@ -116,6 +116,7 @@ def test_init_in_an_agents_shell_does_not_take_over_a_store_that_came_along(
 
 def test_tasks_that_an_agent_lets_learnt_work_do_vouch_for_nothing(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.agent(MARKING)
+    assert shop.learnt("trust", "--yes").code == 0
     monkeypatch.setenv("CLAUDECODE", "1")
     for number in range(4):
         shop.add(f"Run make before the tests, number {number}")

@@ -342,20 +342,74 @@ def test_another_user_s_store_in_a_parent_folder_is_not_used(own: Path, learnt: 
     assert "another user" in learnt("list", cwd=own).err
 
 
-def test_a_store_of_an_earlier_version_that_was_used_here_is_adopted(
-    own: Path, home: Path, learnt: Learnt, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_store_of_an_earlier_version_that_was_used_here_is_adopted(own: Path, home: Path, learnt: Learnt) -> None:
     _make_older(own, home)
-    monkeypatch.setattr("learnt.trust._USED_FOR_S", 0)  # as if its files had been changed over hours
 
     assert "Cache the schema" in learnt("list").out
 
     assert (own / ".learnt" / "id").exists()
 
 
-def test_a_store_that_was_unpacked_at_once_is_not_adopted(own: Path, home: Path, learnt: Learnt) -> None:
+def test_a_store_that_was_unpacked_is_not_adopted(own: Path, home: Path, learnt: Learnt) -> None:
     _make_older(own, home)
+    os.utime(own / ".learnt" / "learnt.db", (1e9, 1e9))
+    packed = shutil.make_archive(str(own.parent / "packed"), "tar", own)
+    shutil.rmtree(own / ".learnt")
+    shutil.unpack_archive(packed, own, filter="fully_trusted")
     assert learnt("list").code == 2
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o077])
+@pytest.mark.parametrize("version", ["2", "4"])
+def test_one_s_own_store_is_trusted_beside_learnings_that_git_tracks(
+    own: Path, learnt: Learnt, mask: int, version: str
+) -> None:
+    before = os.umask(mask)
+    try:
+        subprocess.run(["git", "init", "-q"], cwd=own, check=True)
+        assert learnt("update").code == 0
+        words = ["git", "-c", "user.name=x", "-c", "user.email=x@y", "-c", f"index.version={version}"]
+        subprocess.run([*words, "add", "-A"], cwd=own, check=True)
+        subprocess.run([*words, "commit", "-qm", "Share the learnings"], cwd=own, check=True)
+        assert learnt("list").code == 0
+        assert "git tracks" not in learnt("doctor").out + learnt("trust").out
+    finally:
+        os.umask(before)
+
+
+def test_trust_of_a_folder_in_an_agent_s_shell_does_not_count(clone: Path, learnt: Learnt) -> None:
+    assert learnt("list", env={"CLAUDECODE": "1", "LEARNT_TRUSTED": str(clone)}).code == 2
+    assert "not trusted" not in learnt("list", env={"LEARNT_TRUSTED": str(clone)}).err
+    assert "not trusted" in learnt("list").err, "that was for one command"
+
+
+def test_a_copy_of_a_moved_project_is_another_project(own: Path, learnt: Learnt) -> None:
+    moved, copy = own.parent / "moved", own.parent / "copy"
+    own.rename(moved)
+    assert learnt("list", cwd=moved).code == 0
+    shutil.copytree(moved, copy)
+    assert learnt("list", cwd=copy).code == 2
+
+
+def test_what_was_accepted_stays_so_when_another_value_changes(own: Path, learnt: Learnt) -> None:
+    file = own / "learnt.toml"
+    for verify in ("make test", "make fast"):
+        file.write_text(f'work.verify = "{verify}"\nperson = "anna"\n')
+        assert learnt("trust", "--yes").code == 0
+    file.write_text('work.verify = "make test"\nperson = "evil"\n')
+    shown = json.loads(learnt("config", "--json").out)
+    assert [entry["id"] for entry in shown if entry["ignored"]] == ["person"]
+    assert next(entry["value"] for entry in shown if entry["id"] == "work.verify") == "make test"
+
+
+def test_a_spool_that_a_pull_brings_later_is_not_replayed(clone: Path, stranger: Path, learnt: Learnt) -> None:
+    assert learnt("trust", "--yes").code == 0
+    spool = stranger / ".learnt" / "spool.later.jsonl"
+    spool.write_text("{}\n")
+    for words in (["add", "--force", "."], ["-c", "user.name=x", "-c", "user.email=x@y", "commit", "-qm", "x"]):
+        subprocess.run(["git", *words], cwd=stranger, check=True)
+    subprocess.run(["git", "pull", "-q"], cwd=clone, check=True)
+    assert "git has put spool.later.jsonl" in learnt("list").err
 
 
 def _make_older(own: Path, home: Path) -> None:

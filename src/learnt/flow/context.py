@@ -39,6 +39,8 @@ from learnt.trust import (
     adopt_store,
     digest_prompts,
     examine_store,
+    is_accepted,
+    is_agent,
     is_below,
     read_id,
     require_trust,
@@ -152,8 +154,8 @@ class Context:
     def prompts_folder(self) -> str:
         """The folder of the project's own prompts; empty if the user has not accepted them."""
         folder = self.store.place.folder
-        is_accepted = self.standing.prompts in (EVERYTHING, digest_prompts(folder))
-        if not is_accepted and not is_below(self.root, self.settings.trusted):
+        wanted, accepted = digest_prompts(folder), self.standing.prompts
+        if not is_accepted(wanted, accepted) and not is_below(self.root, self.settings.trusted):
             path = os.path.join(folder, PROMPTS)
             self.remarks.append(f"{path} has no effect: `learnt trust` shows the prompts in it and asks")
             return ""
@@ -242,14 +244,16 @@ def open_project(
     """
     is_address = start.startswith(("postgresql://", "postgres://"))
     project = _find_project("." if is_address else start, create=create or is_address)
-    environ = dict(os.environ)
+    environ = persons_environ()
     standing = examine_trust(project, environ)
     require_trust(standing)
     files = settings_files(project.root)
     configuration, mistake = load_accepted(project, standing, environ, for_hook=mirrored)
     if not is_address:
         _require_database(project, configuration)
-    if not standing.id and (create or standing.is_older):
+    if standing.has_moved and not mirrored:
+        adopt_store(project, environ)
+    if not standing.id and standing.settings != EVERYTHING and (create or standing.is_older):
         standing = _give_id(project, standing, configuration, environ)
     settings = configuration.settings
     address = start if is_address else settings.database
@@ -270,6 +274,11 @@ def open_project(
     return context
 
 
+def persons_environ() -> dict[str, str]:
+    """Return the environment without what a person alone may set, if this is an agent's shell."""
+    return {name: text for name, text in os.environ.items() if name != "LEARNT_TRUSTED" or not is_agent(os.environ)}
+
+
 def examine_trust(here: Project, environ: dict[str, str]) -> Standing:
     """Return how far a project is trusted, also by the user's setting `trusted`."""
     standing = examine_store(here, environ)
@@ -282,7 +291,7 @@ def examine_trust(here: Project, environ: dict[str, str]) -> Standing:
     if os.path.islink(here.folder) or not is_below(here.root, folders):
         return standing
     id = read_id(here.folder)
-    return Standing(trusted=True, id=id, settings=EVERYTHING, prompts=EVERYTHING, is_older=not id)
+    return Standing(trusted=True, id=id, settings=EVERYTHING, prompts=EVERYTHING)
 
 
 def load_accepted(
@@ -317,12 +326,7 @@ def _give_id(here: Project, standing: Standing, configuration: Configuration, en
     accepted = {}
     if standing.is_older:
         accepted = {"settings": configuration.wanted, "prompts": digest_prompts(here.folder)}
-    try:
-        return standing.replace(id=adopt_store(here, environ, **accepted), **accepted)
-    except LearntError:
-        if standing.settings == EVERYTHING:
-            return standing  # the user's settings vouch for it, so it needs no record
-        raise
+    return standing.replace(id=adopt_store(here, environ, **accepted), **accepted)
 
 
 def bind_to_id(place: Place) -> None:
@@ -449,7 +453,7 @@ def source_place(path: str) -> Place:
             f"`sources` lists {path}, which is not in a project",
             hint="correct the setting, or check that project out there",
         )
-    environ = dict(os.environ)
+    environ = persons_environ()
     standing = examine_trust(source, environ)
     require_trust(standing)
     folders = load(settings_files(None), environ).settings.trusted

@@ -384,7 +384,7 @@ class _Originals:
     def __init__(self, folder: str, store: str, closed: str) -> None:
         self.folder = folder
         self._store = os.path.dirname(store)
-        self._is_brought = trust.is_tracked(store, (BACKUPS_FOLDER,)) is not False
+        self._is_brought = bool(trust.find_brought(store, (BACKUPS_FOLDER,)))
         self.closed = closed
         """The folder below which no link is followed to a client's settings."""
         self.lock = os.path.join(folder, "lock")

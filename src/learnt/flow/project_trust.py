@@ -16,7 +16,7 @@ from typing import Self
 from learnt import __version__, trust
 from learnt.config import Configuration, load
 from learnt.errors import LearntError, NoStore, WrongRequest
-from learnt.flow.context import bind_to_id, examine_trust, now_ms, own_place, settings_files
+from learnt.flow.context import bind_to_id, examine_trust, now_ms, own_place, persons_environ, settings_files
 from learnt.model import Value
 from learnt.project import STORE_FOLDER, Project, find_project
 from learnt.settings import BY_KEY
@@ -75,7 +75,7 @@ class ProjectTrust:
 
     def __init__(self, here: Project) -> None:
         self._here = here
-        self._environ = dict(os.environ)
+        self._environ = persons_environ()
 
     @classmethod
     def of_folder(cls, start: str) -> Self:
@@ -146,9 +146,10 @@ class ProjectTrust:
 
     def _accepts(self, standing: trust.Standing, configuration: Configuration) -> bool:
         """Return whether the project's settings and prompts are accepted as they are."""
-        settings = configuration.wanted or standing.settings
-        prompts = trust.digest_prompts(self._here.folder) or standing.prompts
-        return standing.settings in (trust.EVERYTHING, settings) and standing.prompts in (trust.EVERYTHING, prompts)
+        prompts = trust.digest_prompts(self._here.folder)
+        return trust.is_accepted(configuration.wanted, standing.settings) and trust.is_accepted(
+            prompts, standing.prompts
+        )
 
     def _load(self, accepted: str) -> Configuration:
         return load(settings_files(self._here.root), self._environ, accepted=accepted)

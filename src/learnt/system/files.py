@@ -165,11 +165,11 @@ def touch_private(path: str, *, at_s: float | None = None) -> None:
 
 
 def make_private(path: str) -> None:
-    """Let nobody but the user read a file, if there is one."""
-    if sys.platform != "win32" and exists(path):
-        file = open_private(path, os.O_RDONLY)
+    """Let nobody but the user read a file or enter a folder, if there is one."""
+    if sys.platform != "win32" and os.path.lexists(path):
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:
-            os.fchmod(file, PRIVATE)
+            os.fchmod(file, os.fstat(file).st_mode & ~0o077)
         finally:
             os.close(file)
 
