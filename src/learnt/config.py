@@ -69,6 +69,11 @@ class Configuration(Value):
     agents_from: Mapping[str, str] = {}
     """Where the agents' entries come from, without the defaults."""
 
+    def unaccepted(self, prefix: str) -> list[str]:
+        """Return the keys that the project's file alone sets, and that only the user may set."""
+        keys = (key for key in self.ignored if key.startswith(prefix) and BY_KEY[key].by == "person")
+        return [key for key in keys if key not in self.origin_of]
+
     @property
     def origins(self) -> tuple[Origin, ...]:
         """Every setting with its value and its origin; `agents` has one entry for each agent."""

@@ -177,7 +177,7 @@ SETTINGS = (
     Setting("person", "Your name in the history of changes. Empty: your login name.", example="anna", by="person"),
     Setting(
         "trusted",
-        "Folders whose projects are trusted, with everything that came with them. Counts in your user-wide file only.",
+        "Folders whose projects are trusted, with everything that came with them. A project's file cannot set it.",
         example="~/work",
         by="user",
     ),
@@ -262,12 +262,14 @@ SETTINGS = (
         "stuck_after",
         "After how many failures with the strongest model, or with the same error, a task counts as stuck.",
         least=1,
+        by="lower",
     ),
     Setting(
         "strategy",
         "How `learnt work` chooses a model: `fixed` (always `work.model`), `escalate` (a stronger one after "
         "each failure), `cost-optimized` (the cheapest, as long as it succeeds) or `learned` (from earlier attempts).",
         choices=("learned", "escalate", "cost-optimized", "fixed"),
+        by="person",
     ),
     Setting(
         "models",

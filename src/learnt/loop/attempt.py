@@ -15,7 +15,7 @@ from contextlib import suppress
 from learnt.clients.kit import run as programs
 from learnt.clients.kit.run import RunReport, plain_text
 from learnt.debrief.sigils import read_sigils
-from learnt.errors import LearntError, TryAgain, WrongRequest
+from learnt.errors import LearntError, NotTrusted, TryAgain, WrongRequest
 from learnt.loop import agents, folders, verify
 from learnt.loop.agents import AgentRun
 from learnt.loop.prompt import Earlier, compose, read_spec
@@ -393,6 +393,13 @@ def _summarize_earlier(memory: Memory, task: Task) -> Earlier:
 def check_agent(memory: Memory) -> None:
     """Raise unless the agent can be started and a model can be chosen; do not start the agent."""
     settings, root = memory.settings, memory.root
+    unaccepted = memory.context.configuration.unaccepted("work.")
+    if unaccepted:
+        # Without the project's own check, say, a task would count as done that is not.
+        raise NotTrusted(
+            f"the project's learnt.toml sets `{unaccepted[0]}`, which you have not accepted",
+            hint="`learnt trust` shows the value and asks; your own learnt.toml may set another one",
+        )
     choice = memory.work.choose_model(Task(id=memory.tasks.new_id(), title="-"))
     program = _build_call(settings, "-", choice, folder=root, scratch=root).argv[0]
     if shutil.which(os.path.join(root, program) if os.sep in program else program) is None:

@@ -43,12 +43,14 @@ def untrust_run(arguments: Arguments) -> None:
     revoked = project.revoke()
     if arguments.json:
         show_json({"id": project.root, "revoked": revoked})
+    elif project.preview().store_trusted:
+        say("The project stays trusted: it is below a folder in your setting `trusted`")
     else:
         say("The project is not trusted any more: nothing of it takes effect" if revoked else "It was not trusted")
 
 
 def _show(preview: TrustPreview) -> None:
-    changed = "trusted, but not what it has changed since" if preview.store_trusted else "not trusted"
+    changed = "not everything is accepted" if preview.store_trusted else "not trusted"
     say(f"{preview.project.root}: {'trusted' if preview.trusted else changed}")
     if preview.is_empty:
         say("  nothing that needs trust")

@@ -68,7 +68,7 @@ update learning
    and git_commit <> '';
 
 update learning
-   set vouched = 'person'
+   set vouched = 'person', confidence = case when confidence < 0.8 then 0.8 else confidence end
  where origin = 'person'
     or exists (
        select 1
