@@ -81,7 +81,7 @@ def examine_store(here: Project, environ: dict[str, str]) -> Standing:
         return _examine_recorded(here.folder, id, record)
     if not _has_store(here.folder):
         return Standing(trusted=True)
-    if not id and _was_written_here(here.folder):
+    if _was_written_here(here.folder):
         return Standing(trusted=True, is_older=True)
     if record:
         return Standing(trusted=False, reason=f"{here.folder} is a copy of {record['folder']}")
@@ -212,10 +212,12 @@ def _has_store(folder: str) -> bool:
 
 
 def _was_written_here(folder: str) -> bool:
-    """Return whether a store was last written on this machine, and git did not bring it.
+    """Return whether a store without an id was last written on this machine, and git did not bring it.
 
     A file that came in an archive has the time of its author's last change, and the system notes when it was unpacked.
     """
+    if os.path.lexists(os.path.join(folder, ID_FILE)):
+        return False
     try:
         status = os.lstat(os.path.join(folder, "learnt.db"))
     except OSError:
