@@ -59,7 +59,7 @@ def test_of_an_export_only_what_it_says_counts(memory: Memory) -> None:
     [learning] = memory.transfer.export()
     assert learning.id != "learn_elsewhere"
     assert (learning.origin, learning.times_helpful, learning.task) == ("import", 0, "")
-    assert (learning.tags, learning.confidence) == (("git", "template"), 0.9)
+    assert (learning.tags, learning.confidence) == (("git", "template"), 0.5)
 
 
 def test_a_bad_entry_refuses_the_whole_template(memory: Memory) -> None:

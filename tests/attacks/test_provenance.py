@@ -444,3 +444,15 @@ def test_upkeep_runs_where_only_hooks_are_used_and_what_is_retired_leaves_the_fi
         memory.worker.catch_up()
     assert memory.get(id).status == "archived"
     assert id not in (memory.file.read() or "")
+
+
+def test_show_says_who_vouches(project: Path, learnt: Callable[..., Done]) -> None:
+    with Memory.open(project) as memory:
+        mine, said = memory.add("Lint first").id, teach(memory)
+    assert "vouched by a person" in learnt("show", mine).out
+    assert "vouched by nobody yet: on trial" in learnt("show", said).out
+    with Memory.open(project) as memory:
+        change = Change(what="vouch", who="learnt", at=memory.get(said).updated_at)
+        with memory.context.store.transaction():
+            learnings.change(memory.context.store.database, said, lambda _: {"vouched": "evidence"}, change)
+    assert "vouched by evidence" in learnt("show", said).out

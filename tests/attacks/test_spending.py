@@ -33,15 +33,18 @@ def test_what_one_project_spends_counts_in_the_others(tmp_path: Path, paid: None
         _ask(tmp_path / "three")
 
 
-def test_a_project_cannot_raise_the_cap(tmp_path: Path, paid: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_project_cannot_raise_the_cap(
+    tmp_path: Path, paid: None, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("LEARNT_TRUSTED")
     monkeypatch.delenv("LEARNT_MODEL_DAILY_CAP_USD")
     greedy = tmp_path / "greedy"
     greedy.mkdir()
     (greedy / "learnt.toml").write_text("model.daily_cap_usd = 1000000\n")
     assert [_ask(greedy), _ask(greedy)] == ["yes", "yes"]
-    with pytest.raises(SpendingCap, match="a day"):
+    with pytest.raises(SpendingCap, match="a day") as told:
         _ask(greedy)
+    assert str(home / ".config" / "learnt" / "learnt.toml") in told.value.hint
 
 
 def test_a_damaged_line_does_not_stop_the_count(tmp_path: Path, paid: None, home: Path) -> None:

@@ -308,3 +308,42 @@ def test_the_index_says_what_git_tracks(tmp_path: Path, version: str, kind: str)
     (tmp_path / ".learnt" / "id").write_text("")
     _git(tmp_path, "add", ".")
     assert trust.is_tracked(store) is (None if version == "4" else True)
+
+
+def _copies(theirs: Path, *names: str) -> list[Path]:
+    folder = theirs.parent / "many"
+    folder.mkdir()
+    for name in names:
+        subprocess.run(["git", "clone", "-q", str(theirs), str(folder / name)], check=True)
+    return [folder / name for name in names]
+
+
+def test_one_project_with_problems_does_not_keep_the_others_from_being_trusted(theirs: Path, learnt: Learnt) -> None:
+    first, linked, mistaken, last = _copies(theirs, "a", "b", "c", "d")
+    (linked / ".learnt" / "hook.log").symlink_to("/etc/passwd")
+    (mistaken / "learnt.toml").write_text("brief_confidence = [[[\n")
+
+    done = learnt("trust", "--all", str(first.parent), "--yes")
+
+    assert done.code == 2
+    assert str(linked) in done.err
+    assert [learnt("list", cwd=folder).code for folder in (first, linked, last)] == [0, 2, 0]
+
+
+def test_a_folder_with_settings_inside_a_project_does_not_list_it_twice(theirs: Path, learnt: Learnt) -> None:
+    [only] = _copies(theirs, "a")
+    (only / "docs").mkdir()
+    (only / "docs" / "learnt.toml").write_text("")
+    done = learnt("trust", "--all", str(only.parent), "--yes")
+    assert (done.code, done.out.count("Trusted ")) == (0, 1)
+
+
+def test_folders_that_the_user_s_own_file_names_are_trusted_and_no_others(
+    theirs: Path, home: Path, learnt: Learnt
+) -> None:
+    named, other = _copies(theirs, "a", "b")
+    (other / "learnt.toml").write_text(f'trusted = ["{other}"]\n')
+    file = home / ".config" / "learnt" / "learnt.toml"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f'trusted = ["{named}"]\n')
+    assert [learnt("list", cwd=folder).code for folder in (named, other)] == [0, 2]

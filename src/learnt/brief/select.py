@@ -5,9 +5,8 @@ see it. Every agent sees general learnings. People, and agents without assigned 
 
 A brief does not guess: a learning must have a matching trigger, or share enough significant words with the task. Pinned
 learnings come first, then learnings with a matching trigger, then the others by relevance and confidence. If several
-learnings say the same thing, only the newest is shown; but a learning that a person vouches for takes precedence over
-any other learning with much the same words, even if that one says the opposite. Such a one is not tried at all, not
-even if the person's learning was shown before: the person decides in the review.
+learnings say the same thing, only the newest is shown; but other learnings with much the same words as one that a
+person vouches for are left out (`brief.originals`).
 
 Only learnings that somebody vouches for are trusted. One slot is reserved for a relevant learning on trial that has
 rarely been shown, so that it can prove itself: first those that anything speaks for, and at most one from each
@@ -16,6 +15,7 @@ conversation.
 
 from __future__ import annotations
 
+from learnt.brief.originals import HAS_ORIGINAL, Originals
 from learnt.model import EVERYTHING, GENERAL, PARAGRAPHS, Hit, Value
 from learnt.text.titles import key_of, share_most_words
 from learnt.text.words import words
@@ -28,12 +28,9 @@ if TYPE_CHECKING:
     from learnt.model import Learning
 
     AgentCategories = Mapping[str, tuple[str, ...]]
-    Title = tuple[set[str], set[str]]
 
 _MIN_TRIAL_RELEVANCE = 0.5
 _MAX_TRIAL_MARKS = 3
-_MIN_RESEMBLANCE = 0.6
-_MIN_RESEMBLANCE_IN_CODE = 0.5  # of titles with the same code
 
 
 class Rules(Value):
@@ -113,12 +110,13 @@ def choose(
     def is_on_trial(hit: Hit) -> bool:
         return not is_trusted(hit.learning, rules.min_confidence)
 
-    ranked = _persons_first(sorted(hits, key=lambda hit: _rank(hit, impact(hit.learning))))
-    persons = [_read_title(hit.learning) for hit in ranked if is_persons(hit.learning)]
+    originals = Originals(hit.learning for hit in hits)
+    ranked = _originals_first(sorted(hits, key=lambda hit: _rank(hit, impact(hit.learning))), originals)
     reasons = {
         hit.learning.id: excluded.get(hit.learning.id)
         or _reason_against(hit, rules)
-        or (_reason_against_trial(hit, persons, is_observed=is_observed) if is_on_trial(hit) else "")
+        or (HAS_ORIGINAL if originals.of(hit.learning) else "")
+        or (_reason_against_trial(hit, is_observed=is_observed) if is_on_trial(hit) else "")
         for hit in ranked
     }
     eligible = [hit for hit in ranked if not reasons[hit.learning.id]]
@@ -162,22 +160,15 @@ def _rank_trial(hit: Hit, *, is_observed: bool) -> tuple[object, ...]:
     return (not hit.trigger, -count_trial_showings(hit.learning, is_observed=is_observed))
 
 
-def _persons_first(ranked: Sequence[Hit]) -> list[Hit]:
-    """Return the hits with each person's learning before all others' learnings that resemble it."""
-    ordered: list[Hit] = []
+def _originals_first(ranked: Sequence[Hit], originals: Originals) -> list[Hit]:
+    """Return the hits with each person's learning before the others that have much the same words."""
+    by_id = {hit.learning.id: hit for hit in ranked}
+    ordered: dict[str, Hit] = {}
     for hit in ranked:
-        title = set(words(hit.learning.title)) if is_persons(hit.learning) else set()
-        before = (place for place, other in enumerate(ordered) if title and _resembles(other.learning, title))
-        ordered.insert(next(before, len(ordered)), hit)
-    return ordered
-
-
-def _resembles(learning: Learning, title: set[str]) -> bool:
-    """Return whether somebody else's learning has much the same title, perhaps with the opposite meaning."""
-    if is_persons(learning):
-        return False
-    own = set(words(learning.title))
-    return len(own & title) >= _MIN_RESEMBLANCE * len(own | title)
+        for original in originals.of(hit.learning):
+            ordered.setdefault(original.id, by_id[original.id])
+        ordered.setdefault(hit.learning.id, hit)
+    return list(ordered.values())
 
 
 def _where_needed(trials: Sequence[Hit], trusted: Sequence[Hit], reasons: dict[str, str]) -> list[Hit]:
@@ -190,18 +181,6 @@ def _where_needed(trials: Sequence[Hit], trusted: Sequence[Hit], reasons: dict[s
         else:
             reasons[hit.learning.id] = "nothing speaks for it, and a trusted one fits as well"
     return kept
-
-
-def _read_title(learning: Learning) -> Title:
-    """Return the words in a title, and the code in it."""
-    return set(words(learning.title)), set(learning.title.split("`")[1::2])
-
-
-def _is_near_copy(title: Title, other: Title) -> bool:
-    """Return whether two titles differ in few words; one of these may turn the meaning into its opposite."""
-    (mine, my_code), (theirs, their_code) = title, other
-    share = len(mine & theirs) / max(1, len(mine | theirs))
-    return share > _MIN_RESEMBLANCE or (share >= _MIN_RESEMBLANCE_IN_CODE and bool(my_code & their_code))
 
 
 def _one_per_source(hits: Sequence[Hit], reasons: dict[str, str]) -> list[Hit]:
@@ -218,11 +197,7 @@ def _reason_against(hit: Hit, rules: Rules) -> str:
     return "not relevant enough" if not hit.trigger and hit.relevance < rules.min_relevance else ""
 
 
-def _reason_against_trial(hit: Hit, persons: Sequence[Title], *, is_observed: bool) -> str:
-    """Return why a learning is not tried; `persons` are the titles of people's learnings."""
-    title = _read_title(hit.learning)
-    if not is_persons(hit.learning) and any(_is_near_copy(title, other) for other in persons):
-        return "a person's learning has much the same words"
+def _reason_against_trial(hit: Hit, *, is_observed: bool) -> str:
     if _trial_has_ended(hit.learning, is_observed=is_observed):
         return "not trusted enough, and tried often enough"
     if not hit.trigger and hit.relevance < _MIN_TRIAL_RELEVANCE:

@@ -3,15 +3,17 @@
 A few learnings are chosen from each category, in this order: pinned, proven, by impact (marks and recurrences), newest.
 The store preselects a limited number of candidates. Learnings that nobody vouches for are left out, and learnings below
 the confidence gate unless they are pinned. The categories take turns, so that no category crowds out another. If titles
-have the same letters, only the first learning is shown, or the one that a person vouches for; other fields are not
-compared, because such learnings can come from different categories and stores.
+have the same letters, only the first learning is shown; other fields are not compared, because such learnings can come
+from different categories and stores. A learning that a person vouches for takes the place of others with much the same
+words (`brief.originals`).
 """
 
 from __future__ import annotations
 
+from learnt.brief.originals import HAS_ORIGINAL, Originals
 from learnt.model import Learning, Value
 from learnt.text.titles import letters_key
-from learnt.weigh.confidence import is_persons, is_trusted
+from learnt.weigh.confidence import is_trusted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,20 +56,20 @@ def choose(
     def rank(learning: Learning) -> tuple[object, ...]:
         return (not learning.pinned, not is_proven(learning), -impact(learning), -learning.created_at, learning.id)
 
+    def is_eligible(learning: Learning) -> bool:
+        is_wanted = not rules.proven_only or learning.pinned or is_proven(learning)
+        return is_wanted and is_trusted(learning, rules.min_confidence)
+
     left_out: list[Considered] = []
     titles: set[str] = set()
-    persons = {letters_key(learning.title) for group in groups.values() for learning in group if is_persons(learning)}
+    originals = Originals(learning for group in groups.values() for learning in group)
+    placed: set[str] = set()
     queues = []
     for learnings in groups.values():
         queue: list[Learning] = []
-        for learning in sorted(learnings, key=rank):
-            if not is_trusted(learning, rules.min_confidence):
-                continue
-            if rules.proven_only and not (learning.pinned or is_proven(learning)):
-                continue
+        for learning in _with_originals(filter(is_eligible, sorted(learnings, key=rank)), originals, placed):
             is_full = len(queue) >= rules.per_category
-            is_copy = not is_persons(learning) and letters_key(learning.title) in persons
-            reason = excluded.get(learning.id) or ("repeats another" if is_copy else "")
+            reason = excluded.get(learning.id) or (HAS_ORIGINAL if originals.of(learning) else "")
             reason = reason or _reason_against(learning, titles, is_full=is_full)
             if reason:
                 left_out.append(Considered(learning=learning, left_out=reason))
@@ -79,6 +81,15 @@ def choose(
     most = len(chosen) if rules.most is None else rules.most
     left_out += [considered.replace(left_out="enough others come first") for considered in chosen[most:]]
     return [*chosen[:most], *left_out[:_MAX_LEFT_OUT]]
+
+
+def _with_originals(ranked: Iterable[Learning], originals: Originals, placed: set[str]) -> Iterable[Learning]:
+    """Yield the learnings that are not in `placed` yet, each after the people's learnings that it copies."""
+    for learning in ranked:
+        for one in (*originals.of(learning), learning):
+            if one.id not in placed:
+                placed.add(one.id)
+                yield one
 
 
 def _reason_against(learning: Learning, titles: set[str], *, is_full: bool) -> str:

@@ -12,6 +12,7 @@ import time
 
 from learnt.errors import LearntError, WrongRequest
 from learnt.model import Value
+from learnt.project import STORE_FOLDER
 from learnt.store import regenerations
 from learnt.system import detached
 from learnt.system.detached import INTERNAL
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from learnt.store import Store
     from learnt.store.regenerations import Regeneration
 
+LEARNINGS_FILE = "learnings.md"
 LOCK = "update.lock"
 _LOG = "update.log"
 KILLED = "it was killed"
@@ -99,6 +101,23 @@ def refuse_without_project(context: Context) -> None:
         raise WrongRequest(
             "learnings.md belongs to a project", hint="go to a project; `learnt init` turns a folder into one"
         )
+
+
+def update_soon(context: Context) -> None:
+    """Let the learnings files be updated now, as if enough tasks had been finished: learnings must leave them.
+
+    Do nothing if there are no files yet, or if they are never updated automatically; never raise.
+    """
+    if not context.root or not os.path.lexists(os.path.join(context.root, STORE_FOLDER, LEARNINGS_FILE)):
+        return
+    try:
+        with context.store.transaction():
+            missing = _interval(context.settings) - _tasks_since(context.store)
+            if missing > 0:
+                context.store.database.count(regenerations.TASKS_SINCE_UPDATE, missing)
+    except (LearntError, OSError):
+        return  # the next update leaves them out
+    update_when_due(context)
 
 
 def update_when_due(context: Context) -> None:

@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from learnt.errors import LearntError, TryAgain, WrongRequest, cannot_write
-from learnt.flow.background import LOCK
+from learnt.flow.background import LEARNINGS_FILE, LOCK
 from learnt.model import check_goal
 from learnt.project import STORE_FOLDER
 from learnt.store import Store
 from learnt.system import files
 from learnt.system.files import Locked
 
-FILE = "learnings.md"
+FILE = LEARNINGS_FILE
 _GOALS_FOLDER = "learnings"
 _MAX_BYTES = 5_000_000
 

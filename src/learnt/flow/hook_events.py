@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 
+from learnt.brief.originals import without_copies
 from learnt.brief.render import Content, Shown, Unfinished, length_in_json
 from learnt.brief.select import Choice
 from learnt.clients.kit.events import has_words, hears_before_call
@@ -250,7 +251,7 @@ class Conversation:
         is_new = stored is None or forgets
         return self.reply(
             "compaction" if self.event.source == "compact" else "session",
-            hits=self._unseen(shown.values()),
+            hits=self._unseen(without_copies(shown.values())),
             unfinished=self._unfinished() if is_new else (),
             notes=self._notes() if is_new else (),
         )

@@ -6,6 +6,7 @@ Input is cleaned and redacted here, so that every store contains the same text.
 from __future__ import annotations
 
 from learnt.errors import NotFound, WrongRequest
+from learnt.flow.background import update_soon
 from learnt.flow.context import check_rows
 from learnt.flow.marks import mark, note_repetition, undo_mark, without_mark
 from learnt.model import CONTENT, TITLE_LIMIT, Learning, Value, is_id, new_id
@@ -129,11 +130,16 @@ class Learnings:
 
     def archive(self, id: str, *, reason: str = "") -> Learning:
         """Remove a learning from lists and briefs; it can be restored."""
-        return alter(self._context, id, "archive", to_status("archived"), reason=reason)
+        return self._retire(id, "archive", "archived", reason)
 
     def hide(self, id: str, *, reason: str = "") -> Learning:
         """Keep a learning out of every brief."""
-        return alter(self._context, id, "hide", to_status("hidden"), reason=reason)
+        return self._retire(id, "hide", "hidden", reason)
+
+    def _retire(self, id: str, what: str, status: str, reason: str) -> Learning:
+        learning = alter(self._context, id, what, to_status(status), reason=reason)
+        update_soon(self._context)  # so that it leaves learnings.md
+        return learning
 
     def restore(self, id: str, *, reason: str = "") -> Learning:
         """Make an archived, hidden, proposed or superseded learning active; a proposal then supersedes its members."""

@@ -10,7 +10,7 @@ from learnt.flow.context import Context
 from learnt.llm import Completion, ModelRequest, Provider, complete
 from learnt.llm.calls import check_caps
 from learnt.model import new_id
-from learnt.project import user_data_folder
+from learnt.project import user_data_folder, user_settings_file
 from learnt.store import calls
 from learnt.store.calls import ModelCall
 from learnt.store.spending import user_spending
@@ -87,8 +87,9 @@ class _CallRecorder:
                     spending.put(call.id, at=now, cost_usd=forecast_usd)
             calls.add(self._store.database, call)
         if reason:
+            own_file = user_settings_file(dict(os.environ))
             raise SpendingCap(
-                reason, hint="wait, or raise the caps under [model] in learnt.toml; `learnt usage` shows more"
+                reason, hint=f"wait, or raise the caps under [model] in {own_file}; `learnt usage` shows more"
             )
         return call.id
 

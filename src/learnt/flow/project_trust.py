@@ -87,13 +87,15 @@ class ProjectTrust:
 
     @classmethod
     def below(cls, folder: str) -> Iterator[Self]:
-        """Yield the trust in each project below a folder; links are not followed."""
+        """Yield the trust in each project below a folder, each project once; links are not followed."""
         if not os.path.isdir(folder):
             raise WrongRequest(f"there is no folder {folder}", hint="pass the folder that contains the projects")
+        known: set[str] = set()
         for place, names, _ in os.walk(os.path.realpath(folder)):
             if STORE_FOLDER in names or os.path.exists(os.path.join(place, "learnt.toml")):
                 here = find_project(place)
-                if here is not None:
+                if here is not None and here.root not in known:
+                    known.add(here.root)
                     yield cls(here)
             names[:] = sorted(name for name in names if not name.startswith("."))
 

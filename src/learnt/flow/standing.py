@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import threading
 
-from learnt.brief.select import assigned_categories, spellings, visible_categories
+from learnt.brief.originals import Originals
+from learnt.brief.select import assigned_categories, hidden_categories, spellings, visible_categories
 from learnt.brief.standing import Considered, StandingRules, choose
 from learnt.model import CONTENT, Value
-from learnt.store import learnings
+from learnt.store import index, learnings
 from learnt.store.index import Filter
 from learnt.text.records import as_record, read_fields, without_secrets
-from learnt.weigh.confidence import impact, is_proven
+from learnt.text.words import words
+from learnt.weigh.confidence import PERSON, impact, is_persons, is_proven
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 # How many candidates are read per learning shown: some were given to another agent, and some say the same thing.
 _CANDIDATES_PER_LEARNING = 4
+_MAX_ORIGINALS = 5
 
 
 class StandingChoice(Value):
@@ -87,7 +90,14 @@ def choose_standing(
         most=limit,
         proven_only=proven_only,
     )
-    ranked = choose(groups, rules, excluded=reasons, impact=impact, is_proven=is_proven)
+    finder = _OriginalFinder(context, agent)
+    while True:
+        ranked = choose(groups, rules, excluded=reasons, impact=impact, is_proven=is_proven)
+        missing = [(store, one) for store, one in finder.find(ranked) if one.id not in holders]
+        if not missing:
+            break
+        holders.update((learning.id, store) for store, learning in missing)
+        next(iter(groups.values())).extend(learning for _, learning in missing)
     considered = tuple(_with_present_uses(ranked, holders))
     return StandingChoice(considered=considered, hits=reader.hits, misses=reader.misses, age_s=reader.age_s)
 
@@ -100,6 +110,36 @@ def cache_state(context: Context) -> CacheState:
     counts = ("hits", "misses", "categories", "learnings")
     totals = {name: sum(getattr(state, name) for state in states) for name in counts}
     return CacheState(**totals, age_s=max((state.age_s for state in states), default=0.0), ttl_s=ttl_s)
+
+
+class _OriginalFinder:
+    """Finds the people's learnings that chosen learnings copy, and that were not among the candidates."""
+
+    def __init__(self, context: Context, agent: str) -> None:
+        self._context = context
+        self._agent = agent
+        self._known: set[str] = set()
+
+    def find(self, considered: Sequence[Considered]) -> list[tuple[Store, Learning]]:
+        """Return the originals of the chosen learnings, each with its store; no learning is looked up twice."""
+        chosen = [entry.learning for entry in considered if not entry.left_out and not is_persons(entry.learning)]
+        unknown = [learning for learning in chosen if learning.id not in self._known]
+        self._known.update(learning.id for learning in unknown)
+        found: dict[str, tuple[Store, Learning]] = {}
+        for store in self._context.sound_stores() if unknown else ():
+            which = self._persons_in(store)
+            for learning in unknown:
+                weights = dict.fromkeys(words(learning.title), 1.0)
+                matches = index.find_by_words(store.database, weights, which, limit=_MAX_ORIGINALS) if weights else []
+                persons = learnings.get_all(store.database, [match.id for match in matches]) if matches else {}
+                for original in Originals(persons.values()).of(learning):
+                    found.setdefault(original.id, (store, original))
+        return list(found.values())
+
+    def _persons_in(self, store: Store) -> Filter:
+        settings = self._context.settings
+        hidden = hidden_categories(self._agent, settings.agents, learnings.categories(store.database))
+        return Filter(vouched=PERSON, trusted_from=settings.brief_confidence, not_in_categories=hidden)
 
 
 class _CandidateReader:

@@ -12,6 +12,7 @@ import time
 from itertools import islice
 
 from learnt.errors import LearntError
+from learnt.flow.background import update_soon
 from learnt.flow.context import Context
 from learnt.model import PROGRAM, Learning, Value
 from learnt.store import Store, learnings, tasks
@@ -70,6 +71,8 @@ class Upkeep:
             tidied = self.tidy(limit_s=_LIMIT_AFTER_COMMAND_S)
         except (LearntError, OSError):
             return  # the command must not fail because of tidying, which is tried again tomorrow
+        if tidied.archived:
+            update_soon(self._context)  # so that they leave the file
         if tidied.archived and report is not None:
             report(f"archived {tidied.archived} old, unused learnings: `learnt list --status archived`")
         if tidied.proposed and report is not None:

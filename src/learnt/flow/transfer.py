@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from learnt import __version__
@@ -30,7 +30,7 @@ _TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates
 # What an import takes over of a file whose claims are not believed: what the learnings say, and when.
 _TAKEN_OVER = ("id", *STATEMENT_FIELDS, "goal", "task", "discovery", "commit", "created_at", "updated_at")
 _RETIRING = ("status", "superseded_by")
-_TEMPLATE_FIELDS = (*STATEMENT_FIELDS, "confidence", "pinned")
+_OWN_TEMPLATE_FIELDS = (*STATEMENT_FIELDS, "confidence", "pinned")
 
 
 class ImportReport(Value):
@@ -123,19 +123,22 @@ class Transfer:
     def start_with(self, records: Iterable[dict[str, Any]], *, template: str = "") -> TemplateReport:
         """Add a template's learnings that are missing here; only the content of the records is used.
 
+        `template` is the name of one of our own templates, whose confidences and pins are believed, or a file's path.
         Records that are archived, hidden or superseded are left out.
         """
         everything = self._read_all(records)
         now = self._context.clock()
         change = self._context.change("import", at=now, reason=f"template {template}".strip())
         # A person who starts with one of our own templates vouches for it; a file may be anybody's.
-        vouched = PERSON if template in self.templates() and self._context.by == PERSON else NOBODY
+        is_ours = template in self.templates()
+        vouched = PERSON if is_ours and self._context.by == PERSON else NOBODY
+        taken_over = _OWN_TEMPLATE_FIELDS if is_ours else STATEMENT_FIELDS
         added = known = 0
         with self._store.transaction():
             self._store.database.lock_words()  # so that two processes do not add the same learning
             for record in everything:
                 if record.get("status", "active") == "active":
-                    learning = _read_template_record(record, now=now + added)
+                    learning = _read_template_record(record, taken_over, now=now + added)
                     is_new = self._add_if_new(learning.replace(vouched=vouched), change)
                     added, known = added + is_new, known + (not is_new)
         self._store.analyze_if_many(added)
@@ -268,9 +271,9 @@ def _read_record(record: dict[str, Any], *, now: int) -> Learning:
     return Learning(**{"title": "", **fields})
 
 
-def _read_template_record(record: dict[str, Any], *, now: int) -> Learning:
+def _read_template_record(record: dict[str, Any], taken_over: Collection[str], *, now: int) -> Learning:
     """Return a new learning with the content of a record, without its history elsewhere."""
-    statement = {name: record[name] for name in record if name in _TEMPLATE_FIELDS}
+    statement = {name: record[name] for name in record if name in taken_over}
     learning = _read_record(statement, now=now)
     tags = sorted({*learning.tags, TEMPLATE_TAG})[:TAG_LIMIT]
     return learning.replace(id=new_id("learn", now), tags=tuple(tags))

@@ -6,6 +6,7 @@ only once.
 
 from __future__ import annotations
 
+from learnt.brief.originals import Originals
 from learnt.brief.render import FailedBefore
 from learnt.flow.hook_events import MAX_COMMAND_CHARS
 from learnt.mine.complaint import find_error, find_first_line, is_conflict, was_aborted
@@ -134,7 +135,10 @@ class ToolCall:
             self._context.store.record(RunRecord(signs=signs, task=conversation.id, at=conversation.now))
 
     def triggered(self, kinds: Sequence[str]) -> list[Hit]:
-        """Return the vouched gotchas whose triggers match this call and that the conversation has not seen."""
+        """Return the vouched gotchas whose triggers match this call and that the conversation has not seen.
+
+        People's learnings come first, and near copies of them are left out, even if the conversation has seen them.
+        """
         event, conversation = self._event, self._conversation
         runs_or_edits = bool(event.paths or event.command)
         if not kinds or not (runs_or_edits or event.tool):
@@ -144,7 +148,6 @@ class ToolCall:
         anchors = {kind: words for kind, words in matcher.anchors().items() if kind in wanted}
         which = Filter(
             exclude_task=conversation.id,
-            exclude_ids=tuple(sorted(conversation.seen_ids(conversation.task))),
             trusted_from=self._context.settings.brief_confidence,
         )
         hits = []
@@ -154,8 +157,10 @@ class ToolCall:
                 if _warns(learning, matches[learning.id]):
                     scoped = learning.replace(scope=store.place.scope)
                     hits.append(Hit(learning=scoped, score=0.0, relevance=1.0, trigger=matches[learning.id]))
-        best = sorted(hits, key=lambda hit: (not hit.learning.pinned, -hit.learning.confidence, hit.learning.id))
-        return best[:_MAX_TRIGGERED]
+        originals = Originals(hit.learning for hit in hits)
+        seen = conversation.seen_ids(conversation.task) if hits else ()
+        fresh = (hit for hit in hits if hit.learning.id not in seen and not originals.of(hit.learning))
+        return sorted(fresh, key=_rank)[:_MAX_TRIGGERED]
 
     def _matcher(self, kinds: Sequence[str]) -> SituationMatcher:
         event = self._event
@@ -208,6 +213,11 @@ class ToolCall:
             "task": self._conversation.id,
             "at": self._conversation.now,
         }
+
+
+def _rank(hit: Hit) -> tuple[object, ...]:
+    learning = hit.learning
+    return (not learning.pinned, not is_persons(learning), -learning.confidence, learning.id)
 
 
 def _warns(learning: Learning, trigger: str) -> bool:

@@ -28,7 +28,7 @@ _RANKING_COLUMNS = (
     "learning.category"
 )
 _MAX_TRIGGERED = 500
-_EQUALITY_FIELDS = ("status", "domain", "category", "kind", "goal", "task")
+_EQUALITY_FIELDS = ("status", "domain", "category", "kind", "goal", "task", "vouched")
 # An index has exactly this expression.
 _TRUST = "(case when learning.vouched = '' then -1 when learning.pinned = 1 then 1 else learning.confidence end)"
 _COMPARISONS = {
@@ -53,6 +53,7 @@ class Filter(Value):
     kind: str | None = None
     goal: str | None = None
     task: str | None = None
+    vouched: str | None = None
     exclude_goal: str | None = None
     min_confidence: float | None = None
     trusted_from: float | None = None

@@ -13,7 +13,13 @@ from learnt.errors import LearntError
 from learnt.system.git import git
 
 _MAX_ENTRIES = 20_000
-_MADE_HERE = re.compile(r"commit\b|rebase\b|cherry-pick\b|revert\b|pull.*\((?:pick|finish)\)|merge [^:]*: Merge made")
+# The entries of git's log under which a commit was made; under the others, such as a checkout, the start of a rebase, a
+# reset or a fast-forward, the clone only moved to a commit that somebody else may have made.
+_MADE_HERE = re.compile(
+    r"(?:commit(?: \([\w-]+\))?|cherry-pick|revert|am"
+    r"|(?:rebase|pull)\b.* \((?:pick|continue|reword|squash|fixup|edit|merge)\)): (?!fast-forward$)"
+    r"|(?:merge|pull)\b.*: Merge made by "
+)
 _HEADER = re.compile(r"([0-9a-f]{40,64}) \d+ (\d+)")
 
 

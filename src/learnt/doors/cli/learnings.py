@@ -27,9 +27,11 @@ from learnt.doors.output import format_field, format_time, is_terminal, note, pa
 from learnt.errors import WrongRequest
 from learnt.model import KINDS, PARAGRAPHS, STATUSES, Event, Hit, Learning
 from learnt.text.records import as_record
-from learnt.weigh.confidence import impact, stage
+from learnt.weigh.confidence import EVIDENCE, NOBODY, PERSON, impact, stage
 
 _FILTERS = ("domain", "category", "tag", "goal", "kind", "min_confidence", "scope", "limit", "offset")
+_STAGES = {"trial": "unproven", "proven": "proven", "retired": "retired"}
+_VOUCHERS = {PERSON: "vouched by a person", EVIDENCE: "vouched by evidence", NOBODY: "vouched by nobody yet: on trial"}
 
 
 def add_arguments(parser: Parser) -> None:
@@ -263,7 +265,8 @@ def _table_row(learning: Learning) -> tuple[str, str, str]:
 
 def _summarize(learning: Learning) -> str:
     facts = [learning.id, learning.status, learning.kind, learning.polarity, f"confidence {learning.confidence:.2f}"]
-    facts += [f"used {learning.times_injected}x, helpful {learning.times_helpful}x", stage(learning)]
+    facts += [f"used {learning.times_injected}x, helpful {learning.times_helpful}x", _STAGES[stage(learning)]]
+    facts += [_VOUCHERS[learning.vouched]]
     facts += [f"impact {impact(learning):g}"]
     facts += ["pinned"] if learning.pinned else []
     facts += [f"from {learning.scope}"] if learning.scope != "project" else []

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from learnt.doors.cli.arguments import Arguments, Parser
 from learnt.doors.cli.terminal import confirm
 from learnt.doors.output import is_terminal, note, say, show_json
-from learnt.errors import WrongRequest
+from learnt.errors import LearntError, WrongRequest
 from learnt.flow.project_trust import ProjectTrust, TrustPreview
 from learnt.text.clean import fold
 
@@ -19,7 +21,11 @@ def trust_arguments(parser: Parser) -> None:
 
 def trust_run(arguments: Arguments) -> None:
     projects = list(ProjectTrust.below(arguments.all)) if arguments.all else [ProjectTrust.of_folder(".")]
-    previews = [(project, project.preview()) for project in projects]
+    failures = _Failures(goes_on=bool(arguments.all))
+    previews = []
+    for project in projects:
+        with failures.collect(project):
+            previews.append((project, project.preview()))
     open_ones = [(project, preview) for project, preview in previews if not preview.trusted]
     if not arguments.json:
         for _, preview in previews:
@@ -31,11 +37,39 @@ def trust_run(arguments: Arguments) -> None:
             note("Nothing was trusted.")
             return
     for project, preview in open_ones:
-        project.grant(preview)
-        if not arguments.json:
-            say(f"Trusted {preview.project.root}; `learnt untrust` takes it back")
+        with failures.collect(project):
+            project.grant(preview)
+            if not arguments.json:
+                say(f"Trusted {preview.project.root}; `learnt untrust` takes it back")
     if arguments.json:
-        show_json([_record(project.preview()) for project in projects])
+        show_json([_record(project.preview()) for project, _ in previews])
+    failures.report()
+
+
+class _Failures:
+    """The projects that cannot be trusted; with `goes_on`, they do not keep the others from being trusted."""
+
+    def __init__(self, *, goes_on: bool) -> None:
+        self._goes_on = goes_on
+        self._roots: list[str] = []
+
+    @contextmanager
+    def collect(self, project: ProjectTrust) -> Iterator[None]:
+        """Note an error about a project instead of raising it."""
+        try:
+            yield
+        except LearntError as error:
+            if not self._goes_on:
+                raise
+            note(f"{project.root}: {fold(error.message)}")
+            self._roots.append(project.root)
+
+    def report(self) -> None:
+        """Raise if there were errors."""
+        if self._roots:
+            raise WrongRequest(
+                f"not trusted: {', '.join(map(fold, self._roots))}", hint="mend what is listed for it, then try again"
+            )
 
 
 def untrust_run(arguments: Arguments) -> None:
