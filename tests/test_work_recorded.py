@@ -141,6 +141,7 @@ def test_claude_code_is_given_the_chosen_model_and_the_users_arguments(recorded:
 
 def test_claude_code_can_be_started_from_within_claude_code(claude: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
     outer = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_CODE_SESSION_ID")
+    assert claude.learnt("trust", "--yes").code == 0
     for name in (*outer, "ANTHROPIC_MODEL"):
         monkeypatch.setenv(name, "1")
     claude.attempt(claude_prints(claude.final))

@@ -6,16 +6,20 @@ see it. Every agent sees general learnings. People, and agents without assigned 
 A brief does not guess: a learning must have a matching trigger, or share enough significant words with the task. Pinned
 learnings come first, then learnings with a matching trigger, then the others by relevance and confidence. If several
 learnings say the same thing, only the newest is shown; but other learnings with much the same words as one that a
-person vouches for are left out (`brief.originals`).
+person vouches for are left out.
 
 Only learnings that somebody vouches for are trusted. One slot is reserved for a relevant learning on trial that has
 rarely been shown, so that it can prove itself: first those that anything speaks for, and at most one from each
 conversation.
+
+What a person says is neither hidden nor outranked by what anybody else says in much the same words. Few other words can
+turn a learning into its opposite, so a near copy of a person's learning is never shown beside it or instead of it, not
+even if the person's learning was shown before: the person decides in the review. The rule (`Originals`) is the same
+for briefs, for standing learnings and for warnings.
 """
 
 from __future__ import annotations
 
-from learnt.brief.originals import HAS_ORIGINAL, Originals
 from learnt.model import EVERYTHING, GENERAL, PARAGRAPHS, Hit, Value
 from learnt.text.titles import key_of, share_most_words
 from learnt.text.words import words
@@ -31,6 +35,12 @@ if TYPE_CHECKING:
 
 _MIN_TRIAL_RELEVANCE = 0.5
 _MAX_TRIAL_MARKS = 3
+HAS_ORIGINAL = "a person's learning has much the same words"
+_MIN_SHARE = 0.6
+_MIN_SHARE_WITH_CODE = 0.5
+# A longer title that repeats this part of the person's title, and at least as many words, is a near copy, too.
+_MIN_REPEATED = 0.75
+_MIN_REPEATED_WORDS = 3
 
 
 class Rules(Value):
@@ -274,3 +284,44 @@ class LearningWords:
         return share_most_words(title | text, their_title | their_text) and (
             (not text - titles and not their_text - titles) or share_most_words(text - titles, their_text - titles)
         )
+
+
+class Originals:
+    """The learnings among others that people vouch for."""
+
+    def __init__(self, learnings: Iterable[Learning]) -> None:
+        self._originals = [(learning, _read_title(learning)) for learning in learnings if is_persons(learning)]
+
+    def of(self, learning: Learning) -> list[Learning]:
+        """Return the people's learnings of which somebody else's learning is a near copy."""
+        if not self._originals or is_persons(learning):
+            return []
+        title = _read_title(learning)
+        return [original for original, theirs in self._originals if _is_near_copy(title, theirs)]
+
+
+def without_copies(learnings: Collection[Learning]) -> list[Learning]:
+    """Return the learnings without near copies of those among them that people vouch for."""
+    originals = Originals(learnings)
+    return [learning for learning in learnings if not originals.of(learning)]
+
+
+class _Title(Value):
+    """The words of a title, and those of them that are code."""
+
+    words: frozenset[str]
+    code: frozenset[str]
+
+
+def _read_title(learning: Learning) -> _Title:
+    code = " ".join(learning.title.split("`")[1::2])
+    return _Title(words=frozenset(words(learning.title)), code=frozenset(words(code)))
+
+
+def _is_near_copy(title: _Title, original: _Title) -> bool:
+    shared, both = len(title.words & original.words), len(title.words | original.words)
+    if not shared or not original.code <= title.words:
+        return bool(shared) and shared >= _MIN_SHARE * both
+    least = _MIN_SHARE_WITH_CODE if original.code else _MIN_SHARE
+    repeats = shared >= max(_MIN_REPEATED_WORDS, _MIN_REPEATED * len(original.words))
+    return shared >= least * both or repeats

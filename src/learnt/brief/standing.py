@@ -10,7 +10,7 @@ words (`brief.originals`).
 
 from __future__ import annotations
 
-from learnt.brief.originals import HAS_ORIGINAL, Originals
+from learnt.brief.select import HAS_ORIGINAL, Originals
 from learnt.model import Learning, Value
 from learnt.text.titles import letters_key
 from learnt.weigh.confidence import is_trusted

@@ -9,9 +9,8 @@ from __future__ import annotations
 import os
 import time
 
-from learnt.brief.originals import without_copies
 from learnt.brief.render import Content, Shown, Unfinished, length_in_json
-from learnt.brief.select import Choice
+from learnt.brief.select import Choice, without_copies
 from learnt.clients.kit.events import has_words, hears_before_call
 from learnt.errors import LearntError, NoStore
 from learnt.flow.briefs import BriefRequest, Draft, asked, assemble, brief, injected, record

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import threading
 
-from learnt.brief.originals import Originals
-from learnt.brief.select import assigned_categories, hidden_categories, spellings, visible_categories
+from learnt.brief.select import Originals, assigned_categories, hidden_categories, spellings, visible_categories
 from learnt.brief.standing import Considered, StandingRules, choose
 from learnt.model import CONTENT, Value
 from learnt.store import index, learnings

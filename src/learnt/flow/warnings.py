@@ -6,8 +6,8 @@ only once.
 
 from __future__ import annotations
 
-from learnt.brief.originals import Originals
 from learnt.brief.render import FailedBefore
+from learnt.brief.select import Originals
 from learnt.flow.hook_events import MAX_COMMAND_CHARS
 from learnt.mine.complaint import find_error, find_first_line, is_conflict, was_aborted
 from learnt.mine.missteps import (

@@ -45,7 +45,7 @@ _SYNTHETIC = (
 )
 # The expressions are compiled when first needed, because most texts contain no tag.
 _TAG = rf"(?i)<(?=\s*/?\s*(?:{'|'.join(QUOTING)})\b)|<(?=!--)"
-# What marks roles in prompts of models: `<|im_start|>`, `<｜User｜>`, `<<SYS>>`, `[INST]` (perhaps cut), `[TOOL_CALLS]`.
+# What marks roles in prompts: `<|im_start|>`, `<｜User｜>`, `<<SYS>>`, `[INST]` (perhaps cut), `[TOOL_CALLS]`.
 _ROLE_MARK = r"<(?=[|｜])|<(?=</?[A-Za-z]+>>)|\[(?=/?(?:INST\b|[A-Z]+_[A-Z_]+\]))"
 # A tag in prose; code stays as it is, and so does a type such as `List<Item>`.
 _CODE_OR_TAG = r"`[^`\n]*`|(?<!\w)<(?=/?[A-Za-z_])"
