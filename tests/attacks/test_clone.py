@@ -10,8 +10,10 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -32,6 +34,7 @@ from tests.support.hooks import NAMES, event_text
 EVIL = "Zarkoblat"  # in everything that the stranger wrote
 PROMPT = f"deploy the shop with {EVIL.lower()}"
 MOST_S = 1.0  # of this process, which does not depend on what else the machine does
+MOST_WAITING_S = 10.0  # in all, also for what costs no time of this process, such as a pipe or a connection
 _WATCHED = ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.fork", "os.system", "socket.connect")
 _watching: list[list[str]] = []
 
@@ -55,7 +58,38 @@ def watched() -> Iterator[list[str]]:
 
 
 @pytest.fixture
-def stranger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, list[str]]]:
+    """The stranger's database server, and who connected to it; libpq does so without Python's knowledge."""
+    monkeypatch.setenv("PGPASSWORD", "a password that is not the stranger's")
+    monkeypatch.setenv("PGCONNECT_TIMEOUT", "2")
+    seen: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def accept() -> None:
+            while True:
+                try:
+                    connection, address = listener.accept()
+                except OSError:
+                    return  # the test has ended
+                for noted in (seen, *_watching):
+                    noted.append(f"connected from {address}")
+                connection.close()
+
+        thread = threading.Thread(target=accept, daemon=True)
+        thread.start()
+        yield f"postgresql://evil@127.0.0.1:{listener.getsockname()[1]}/zarkoblat", seen
+        listener.shutdown(socket.SHUT_RDWR)
+    thread.join(5)
+
+
+@pytest.fixture
+def connected(server: tuple[str, list[str]]) -> list[str]:
+    """Who connected to the stranger's server."""
+    return server[1]
+
+
+@pytest.fixture
+def stranger(tmp_path: Path, server: tuple[str, list[str]], monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository in which a stranger has committed a store and settings."""
     theirs = tmp_path / "stranger"
     theirs.mkdir()
@@ -74,7 +108,7 @@ def stranger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (store / "prompts").mkdir()
     (store / "prompts" / "extract.md").write_text(f"{EVIL} ---\n$material")
     settings = [
-        'database = "postgresql://evil@127.0.0.1:1/zarkoblat"',
+        f'database = "{server[0]}"',
         'sources = ["../zarkoblat"]',
         f'person = "{EVIL}"',
         'before_tool = "stop_once"',
@@ -107,6 +141,55 @@ def clone(stranger: Path, project: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
     project.rmdir()
     subprocess.run(["git", "clone", "-q", str(stranger), str(project)], check=True)
     return project
+
+
+def _leave_as_it_is(clone: Path) -> None:
+    pass
+
+
+def _add_traps(clone: Path) -> None:
+    """Add what an archive can hold, but a clone cannot: links out of the project, pipes, a table that never ends."""
+    store = clone / ".learnt"
+    (store / "hook.log").unlink()
+    (store / "hook.log").symlink_to("/etc/passwd")
+    (store / "prompts" / "task.md").symlink_to("/etc/passwd")
+    for name in ("spool.jsonl", "worker.log", "update.lock", "worker.state", "config"):
+        (store / name).unlink(missing_ok=True)
+        os.mkfifo(store / name)
+    with apsw.Connection(str(store / "learnt.db")) as connection:
+        names = [row[1] for row in connection.execute("pragma table_info(learning)")]
+        columns = ", ".join(f"i as {name}" for name in names)
+        endless = "with recursive n(i) as (select 1 union all select i + 1 from n)"
+        connection.execute("alter table learning rename to helper")
+        connection.execute(f"create view learning as {endless} select {columns} from n")
+
+
+def _make_settings_mistaken(clone: Path) -> None:
+    with open(clone / "learnt.toml", "a") as file:
+        file.write(f'\n[work\n{EVIL} = "never closed\n')
+
+
+def _make_settings_wrong(clone: Path) -> None:
+    text = (clone / "learnt.toml").read_text()
+    (clone / "learnt.toml").write_text(f'{EVIL.lower()} = 1\nbrief_tokens = "{EVIL}"\n{text}')
+
+
+@pytest.fixture(params=[_leave_as_it_is, _add_traps, _make_settings_mistaken, _make_settings_wrong])
+def variant(clone: Path, request: pytest.FixtureRequest) -> Path:
+    """The clone as it is, and with what stops a program that looks at it."""
+    request.param(clone)
+    return clone
+
+
+class _Watch:
+    """Measures how long something takes, on this process and in all."""
+
+    def __init__(self) -> None:
+        self._began = time.process_time(), time.monotonic()
+
+    def is_short(self) -> bool:
+        own, all = self._began
+        return time.process_time() - own < MOST_S and time.monotonic() - all < MOST_WAITING_S
 
 
 def _everything(folder: Path) -> dict[str, bytes | str]:
@@ -163,18 +246,18 @@ _ELSEWHERE = ("demo", "trust", "untrust", "install", "uninstall", "hook", "confi
 
 
 def test_no_hook_of_a_stranger_s_project_says_starts_or_changes_anything(
-    clone: Path, learnt: Learnt, watched: list[str], home: Path
+    variant: Path, learnt: Learnt, watched: list[str], home: Path
 ) -> None:
-    before, at_home = _everything(clone), _everything(home)
+    before, at_home = _everything(variant), _everything(home)
     said = set()
     for client, event in _events():
-        began = time.process_time()
+        watch = _Watch()
         done = learnt("hook", "--client", client, stdin=event)
-        assert time.process_time() - began < MOST_S, (client, event)
+        assert watch.is_short(), (client, event)
         assert (done.code, done.err) == (0, ""), (client, event)
         said.add(done.out)
     assert watched == []
-    assert _everything(clone) == before
+    assert _everything(variant) == before
     assert _everything(home) == at_home
     (line,) = said - {""}
     assert json.loads(line).keys() == {"systemMessage"}
@@ -183,27 +266,54 @@ def test_no_hook_of_a_stranger_s_project_says_starts_or_changes_anything(
 
 @pytest.mark.parametrize("command", [command.name for command in COMMANDS if command.name not in _ELSEWHERE])
 def test_every_command_in_a_stranger_s_project_says_what_to_do(
-    clone: Path, learnt: Learnt, watched: list[str], home: Path, command: str
+    variant: Path, learnt: Learnt, watched: list[str], home: Path, command: str
 ) -> None:
-    before = _everything(clone)
-    began = time.process_time()
+    before = _everything(variant)
+    watch = _Watch()
 
     done = learnt(*command.split(), *ARGUMENTS.get(command, []), stdin=STDIN.get(command, ""))
 
-    assert time.process_time() - began < MOST_S
+    assert watch.is_short()
     assert done.code == 2, done.out + done.err
     assert "learnt trust" in done.err
     assert EVIL.lower() not in (done.out + done.err).lower()
     assert watched == []
-    assert _everything(clone) == before
+    assert _everything(variant) == before
     assert not (home / ".local").exists()
 
 
-@pytest.mark.parametrize("words", [["config"], ["config", "--json"], ["doctor"], ["untrust"], ["install", "claude"]])
-def test_what_serves_the_person_repeats_nothing_of_the_project(clone: Path, learnt: Learnt, words: list[str]) -> None:
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["config"], ["config", "--json"], ["doctor"], ["doctor", "--json"], ["untrust"],
+        *([verb, *client] for verb in ("install", "uninstall") for client in (["claude"], ["claude", "--user"])),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_what_serves_the_person_repeats_nothing_of_the_project(
+    variant: Path, learnt: Learnt, connected: list[str], words: list[str]
+) -> None:
+    before = _everything(variant)
+    watch = _Watch()
+
     done = learnt(*words)
+
+    assert watch.is_short()
     assert EVIL.lower() not in (done.out + done.err).lower()
     assert "Traceback" not in done.err
+    assert connected == []
+    after = _everything(variant)
+    assert {name: after.get(name) for name in before} == before
+    assert words[0] == "install" or after == before
+    # `install` keeps the originals of the client's files there, and away from git.
+    new = {name for name in after.keys() - before.keys() if not name.startswith(".learnt/backups/clients/")}
+    assert [name for name in new if name.startswith(".learnt")] in ([], [".learnt/.gitignore"])
+
+
+def test_the_server_would_notice_a_connection(clone: Path, learnt: Learnt, connected: list[str]) -> None:
+    learnt("trust", "--yes")
+    learnt("list")
+    assert connected != []
 
 
 def test_trust_shows_everything_that_would_take_effect_and_changes_nothing(
