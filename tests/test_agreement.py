@@ -120,13 +120,15 @@ def _generate(chance: random.Random, count: int) -> Iterator[Learning]:
     for number in range(count):
         helpful, not_helpful = chance.choice(MARKS)
         created_at = _day(chance.randrange(20)) + number
+        vouched = chance.choice(("", "person", "evidence", "evidence"))
         yield Learning(
             id=new_id("learn", created_at),
-            title=f"Learning {chance.randrange(count)}",  # some say the same
+            # Some say the same, but none the same as a person's.
+            title=f"{'Rule' if vouched == 'person' else 'Learning'} {chance.randrange(count)}",
             category=chance.choice(CATEGORIES),
             polarity=chance.choice(("do", "avoid")),
             origin=chance.choice(("person", "agent", "agent", "model")),
-            vouched=chance.choice(("", "person", "evidence", "evidence")),
+            vouched=vouched,
             goal=chance.choice(("", "release")),
             task=chance.choice(TASKS),
             confidence=chance.choice((0.1, 0.59, GATE, 0.1 + 0.2 + 0.3, 0.61, 1.0)),

@@ -36,7 +36,7 @@ from learnt.system.replacements import (
     resolve,
 )
 
-Planner = Callable[[Target, "_Originals"], "_Planned"]
+Planner = Callable[[Target, "_SavedFiles"], "_Planned"]
 CLIENTS = registry.setup_names()
 _FOLDER = "clients"
 _LEVELS_BELOW_STORE = 2
@@ -196,7 +196,7 @@ def _own_program() -> tuple[str, ...]:
 def _change(
     clients: Sequence[str], location: Location, folder: str, plan: Planner, *, dry_run: bool
 ) -> list[SetupOutcome]:
-    originals = _Originals(os.path.join(folder, BACKUPS_FOLDER, _FOLDER), folder, _closed_folder(location))
+    originals = _SavedFiles(os.path.join(folder, BACKUPS_FOLDER, _FOLDER), folder, _closed_folder(location))
     outcomes = [_apply(client, location, originals, plan, write=False) for client in clients]
     to_do = any(outcome.changes_something() for outcome in outcomes)
     if dry_run or not (to_do or (plan is _plan_uninstall and os.path.lexists(originals.folder))):
@@ -217,7 +217,7 @@ def _change(
             raise cannot_write(originals.folder, error, hint=_PERMISSIONS) from None
 
 
-def _remove_place(folder: str, originals: _Originals) -> None:
+def _remove_place(folder: str, originals: _SavedFiles) -> None:
     """Remove the files and folders that were created for the originals, if there are no originals left."""
     if set(list_names(originals.folder)) - {os.path.basename(path) for path in (originals.lock, originals.receipt)}:
         return
@@ -242,7 +242,7 @@ def _remove_place(folder: str, originals: _Originals) -> None:
         remove_folder_if_empty(empty)
 
 
-def _apply(client: str, location: Location, originals: _Originals, plan: Planner, *, write: bool) -> SetupOutcome:
+def _apply(client: str, location: Location, originals: _SavedFiles, plan: Planner, *, write: bool) -> SetupOutcome:
     try:
         planned = _plan_all(setup.targets(client, location), originals, plan)
         if write:
@@ -256,7 +256,7 @@ def _apply(client: str, location: Location, originals: _Originals, plan: Planner
     )
 
 
-def _plan_all(targets: Sequence[Target], originals: _Originals, plan: Planner) -> list[_Planned]:
+def _plan_all(targets: Sequence[Target], originals: _SavedFiles, plan: Planner) -> list[_Planned]:
     planned = []
     for target in targets:
         try:
@@ -268,7 +268,7 @@ def _plan_all(targets: Sequence[Target], originals: _Originals, plan: Planner) -
     return planned
 
 
-def _plan_install(target: Target, originals: _Originals) -> _Planned:
+def _plan_install(target: Target, originals: _SavedFiles) -> _Planned:
     content = _read(target.path, originals.closed)
     note, original = originals.note(target.path), originals.original(target.path)
     change = FileChange(path=target.path, before=content, after=target.edit.add(content))
@@ -280,7 +280,7 @@ def _plan_install(target: Target, originals: _Originals) -> _Planned:
     return _Planned(change=change, original=original, folders=(*(note.folders if note else ()), *folders))
 
 
-def _plan_uninstall(target: Target, originals: _Originals) -> _Planned:
+def _plan_uninstall(target: Target, originals: _SavedFiles) -> _Planned:
     content = _read(target.path, originals.closed)
     note, original = originals.note(target.path), originals.original(target.path)
     if content is None or (note is None and b"learnt" not in content):
@@ -293,7 +293,7 @@ def _plan_uninstall(target: Target, originals: _Originals) -> _Planned:
     return _Planned(change=change, folders=note.folders if note else (), forget=True)
 
 
-def _carry_out(planned: Sequence[_Planned], originals: _Originals, *, mode: int) -> None:
+def _carry_out(planned: Sequence[_Planned], originals: _SavedFiles, *, mode: int) -> None:
     replacements: list[Replacement] = []
     for file in planned:
         change = file.change
@@ -378,7 +378,7 @@ def _digest(content: bytes) -> str:
     return sha256(content).hexdigest()
 
 
-class _Originals:
+class _SavedFiles:
     """The folder with notes and originals; it has two files for each changed file."""
 
     def __init__(self, folder: str, store: str, closed: str) -> None:
