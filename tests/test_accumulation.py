@@ -313,7 +313,7 @@ def test_each_task_is_one_call_and_what_the_model_says_is_done_as_far_as_it_may_
     assert (new.confidence, new.category, new.times_helpful) == (0.5, "Testing Patterns", 0)
     assert new.title in shop.bullets
     shown = shop.learnt("show", new.id).out
-    assert " · trial · " in shown
+    assert " · unproven · " in shown
     assert f"seen in {tasks[0]}" in shown
     assert "the agent warns of till 1" in shown
     assert [addition(number)["title"] in known for number in range(50, 55)] == [True, True, True, False, False]

@@ -16,8 +16,6 @@ ABOUT = "run make seed before the tests"
 COPIES = (
     "Never run `make seed` before the tests",
     "Skip `make seed` before tests, it breaks them",
-    "Never run make seed before the tests, because it drops the fixtures that everybody else still needs",
-    "Before the tests, `make seed` must not run: the nightly job does that since the move to containers",
 )
 
 

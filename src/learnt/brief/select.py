@@ -38,9 +38,6 @@ _MAX_TRIAL_MARKS = 3
 HAS_ORIGINAL = "a person's learning has much the same words"
 _MIN_SHARE = 0.6
 _MIN_SHARE_WITH_CODE = 0.5
-# A longer title that repeats this part of the person's title, and at least as many words, is a near copy, too.
-_MIN_REPEATED = 0.75
-_MIN_REPEATED_WORDS = 3
 
 
 class Rules(Value):
@@ -320,8 +317,5 @@ def _read_title(learning: Learning) -> _Title:
 
 def _is_near_copy(title: _Title, original: _Title) -> bool:
     shared, both = len(title.words & original.words), len(title.words | original.words)
-    if not shared or not original.code <= title.words:
-        return bool(shared) and shared >= _MIN_SHARE * both
-    least = _MIN_SHARE_WITH_CODE if original.code else _MIN_SHARE
-    repeats = shared >= max(_MIN_REPEATED_WORDS, _MIN_REPEATED * len(original.words))
-    return shared >= least * both or repeats
+    has_its_code = bool(original.code) and original.code <= title.words
+    return bool(shared) and shared >= (_MIN_SHARE_WITH_CODE if has_its_code else _MIN_SHARE) * both

@@ -104,6 +104,10 @@ class ProjectTrust:
         """The project's folder."""
         return self._here.root
 
+    def is_trusted(self) -> bool:
+        """Return whether the store is trusted."""
+        return examine_trust(self._here, self._environ).trusted
+
     def preview(self) -> TrustPreview:
         """Return what would take effect; nothing is changed."""
         standing = examine_trust(self._here, self._environ)

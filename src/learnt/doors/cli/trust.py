@@ -77,7 +77,7 @@ def untrust_run(arguments: Arguments) -> None:
     revoked = project.revoke()
     if arguments.json:
         show_json({"id": project.root, "revoked": revoked})
-    elif project.preview().store_trusted:
+    elif project.is_trusted():
         say("The project stays trusted: it is below a folder in your setting `trusted`")
     else:
         say("The project is not trusted any more: nothing of it takes effect" if revoked else "It was not trusted")
