@@ -618,8 +618,8 @@ def test_what_a_conversation_taught_does_not_crowd_out_others_and_is_told_in_the
 
 
 def test_a_slot_is_kept_for_a_trial_though_enough_trusted_learnings_fit(memory: Memory) -> None:
-    for number in range(6):
-        memory.add(f"Restart queue{number} of the worker", observation="restart the queue worker twice")
+    for title in ("Drain the lane", "Ask the depot", "Count crates", "Warn drivers", "Close gates", "Dim lamps"):
+        memory.add(title, observation=f"restart the queue worker twice: {title.lower()}")
     doubtful = memory.add("Restart the queue worker twice", origin="agent")
     brief = memory.brief("restart the queue worker twice")
     assert (len(brief.learning_ids), doubtful.id in brief.learning_ids) == (5, True)
