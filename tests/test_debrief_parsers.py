@@ -668,7 +668,8 @@ def test_no_output_marks_what_its_task_was_not_given(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     titles = {"learn_a": "Paint the bicycle shed", "learn_b": "Cache the schema", "learn_c": "Cache the schema twice"}
-    memory.transfer.import_all({"id": id, "title": title, "confidence": 0.7} for id, title in titles.items())
+    vouched = {"confidence": 0.8, "vouched": "person"}
+    memory.transfer.import_all({"id": id, "title": title, **vouched} for id, title in titles.items())
     assert set(memory.brief("cache the schema", task="task_given").learning_ids) == {"learn_b", "learn_c"}
     before = {id: memory.get(id) for id in titles}
     count = refused = 0

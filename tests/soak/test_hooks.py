@@ -236,7 +236,7 @@ def test_garbage_on_stdin_disturbs_no_client(yard: Yard, share: Share) -> None:
 
 def test_an_environment_without_a_home_disturbs_no_client(yard: Yard, share: Share) -> None:
     yard.fill()
-    bare = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+    bare = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "LEARNT_TRUSTED") if name in os.environ}
     for _ in range(share(RUNS)):
         _fire_any(yard, bare)
     yard.end("no HOME")
