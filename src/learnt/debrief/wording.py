@@ -170,7 +170,8 @@ _BACKWARD = (
     r"previous|preceding|line|text|block|sentence|element|learning|mark|tag|sigil)s?)\b"
 )
 _SPEAKS_OF_IT = (
-    r"(?i)[*_]*(?:it|this|that|these|those|they)(?:['’]s|['’]re| is| was| are| were| looks?| seems?| came| comes| "
+    r"(?i)[*_]*(?:it|this|that|these|those|they)(?! (?:is|are) [a-z]+ed(?: again| now)?\W*$)"
+    r"(?:['’]s|['’]re| is| was| are| were| looks?| seems?| came| comes| "
     r"belongs?| appears?)\b(?! (?:all|it|done|fixed|finished|now|green|ready|still)\b)"
 )
 _ABOUT_IT = (
