@@ -190,8 +190,10 @@ def find_brought(folder: str, names: Collection[str] | None = None) -> str:
 def revoke(here: Project, environ: dict[str, str]) -> bool:
     """Take trust back; return whether there was any."""
     id = read_id(here.folder)
+    if not id:
+        return False
     try:
-        os.unlink(os.path.join(_records_folder(environ), id or _LOCK))
+        os.unlink(os.path.join(_records_folder(environ), id))
     except FileNotFoundError:
         return False
     return True

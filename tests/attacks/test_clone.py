@@ -493,6 +493,16 @@ def test_trust_of_a_folder_in_an_agent_s_shell_does_not_count(clone: Path, learn
     assert "not trusted" in learnt("list").err, "that was for one command"
 
 
+def test_a_project_without_a_store_has_no_trust_to_take_back(own: Path, home: Path, learnt: Learnt) -> None:
+    records = home / ".local" / "share" / "learnt" / "trust"
+    before = sorted(path.name for path in records.iterdir())
+    empty = own.parent / "empty"
+    empty.mkdir()
+    (empty / "learnt.toml").write_text("")
+    assert json.loads(learnt("untrust", "--json", cwd=empty).out)["revoked"] is False
+    assert sorted(path.name for path in records.iterdir()) == before
+
+
 def test_a_copy_of_a_moved_project_is_another_project(own: Path, learnt: Learnt) -> None:
     moved, copy = own.parent / "moved", own.parent / "copy"
     own.rename(moved)
