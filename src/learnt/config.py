@@ -30,7 +30,7 @@ from learnt.settings import (
 from learnt.system.files import REFUSED, read_own, remove_file, remove_unfinished, replace_file
 from learnt.text.redact import redact, without_password
 from learnt.text.titles import key_of
-from learnt.trust import EVERYTHING
+from learnt.trust import ACCEPTS_ALL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class Configuration(Value):
 
 
 def load(
-    files: Sequence[str], environ: dict[str, str], *, compiled: str = "", accepted: str = EVERYTHING
+    files: Sequence[str], environ: dict[str, str], *, compiled: str = "", accepted: str = ACCEPTS_ALL
 ) -> Configuration:
     """Return the effective settings.
 
@@ -102,7 +102,7 @@ def load(
 
 
 def load_last_valid(
-    files: Sequence[str], environ: dict[str, str], *, compiled: str, accepted: str = EVERYTHING
+    files: Sequence[str], environ: dict[str, str], *, compiled: str, accepted: str = ACCEPTS_ALL
 ) -> tuple[Configuration, str]:
     """Return the settings for a hook, and the mistake in them, if any: a hook must not fail because of one.
 
@@ -143,7 +143,7 @@ def _combine(
         if path != files[0]:
             digests = {key: _digest(key, value) for key, value in _flatten(contents[path]).items()}
             wanted = " ".join(sorted(filter(None, digests.values())))
-            known = digests.values() if accepted == EVERYTHING else accepted.split()
+            known = digests.values() if accepted == ACCEPTS_ALL else accepted.split()
             ignored = [key for key in checked if _is_refused(key, checked, values, is_accepted=digests[key] in known)]
         for key, value in checked.items():
             if path == files[0] or key not in ignored:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from learnt.project import Project
 
-EVERYTHING = "*"  # accepted settings: all of them, also those that come later
+ACCEPTS_ALL = "*"  # accepted settings: all of them, also those that come later
 NOTHING = ""
 ID_FILE = "id"
 PROMPTS = "prompts"
@@ -48,7 +48,7 @@ class Standing(Value):
     id: str = ""
     """The id of the store; empty if it has none yet."""
     settings: str = NOTHING
-    """The digests of the settings that the user has accepted, with spaces between them; or EVERYTHING."""
+    """The digests of the settings that the user has accepted, with spaces between them; or ACCEPTS_ALL."""
     prompts: str = NOTHING
     """The digests of the prompts that the user has accepted, likewise."""
     has_moved: bool = False
@@ -106,7 +106,7 @@ def is_below(path: str, folders: Sequence[str]) -> bool:
 
 def is_accepted(wanted: str, accepted: str) -> bool:
     """Return whether the user has accepted all these digests."""
-    return accepted == EVERYTHING or set(wanted.split()) <= set(accepted.split())
+    return accepted == ACCEPTS_ALL or set(wanted.split()) <= set(accepted.split())
 
 
 def require_trust(standing: Standing) -> None:

@@ -33,7 +33,7 @@ from learnt.text.records import without_secrets
 from learnt.text.redact import redact_line
 from learnt.text.times import DAY_MS
 from learnt.trust import (
-    EVERYTHING,
+    ACCEPTS_ALL,
     PROMPTS,
     Standing,
     adopt_store,
@@ -116,7 +116,7 @@ class Context:
         self.report: Callable[[str], None] | None = None
         """Called with a message about additional work, such as tidying."""
         self.settings_files: Sequence[str] = ()
-        self.standing = Standing(trusted=True, settings=EVERYTHING, prompts=EVERYTHING)
+        self.standing = Standing(trusted=True, settings=ACCEPTS_ALL, prompts=ACCEPTS_ALL)
         """How far the project is trusted."""
         self.stores: tuple[Store, ...] = tuple(self._open_store(place, mirrored=mirrored) for place in places)
         if not self.store.place.exists():
@@ -253,7 +253,7 @@ def open_project(
         _require_database(project, configuration)
     if standing.has_moved and not mirrored:
         adopt_store(project, environ)
-    if not standing.id and standing.settings != EVERYTHING and (create or standing.is_older):
+    if not standing.id and standing.settings != ACCEPTS_ALL and (create or standing.is_older):
         standing = _give_id(project, standing, configuration, environ)
     settings = configuration.settings
     address = start if is_address else settings.database
@@ -291,7 +291,7 @@ def examine_trust(here: Project, environ: dict[str, str]) -> Standing:
     if os.path.islink(here.folder) or not is_below(here.root, folders):
         return standing
     id = read_id(here.folder)
-    return Standing(trusted=True, id=id, settings=EVERYTHING, prompts=EVERYTHING)
+    return Standing(trusted=True, id=id, settings=ACCEPTS_ALL, prompts=ACCEPTS_ALL)
 
 
 def load_accepted(
@@ -304,7 +304,7 @@ def load_accepted(
     try:
         configuration, mistake = read(files, environ, compiled=compiled, accepted=standing.settings)
         if configuration.ignored and is_below(here.root, configuration.settings.trusted):
-            return read(files, environ, compiled=compiled, accepted=EVERYTHING)
+            return read(files, environ, compiled=compiled, accepted=ACCEPTS_ALL)
         return configuration, mistake
     except LearntError:
         own = load(files[:1], environ).settings  # raises if the mistake is the user's own
@@ -457,7 +457,7 @@ def source_place(path: str) -> Place:
     standing = examine_trust(source, environ)
     require_trust(standing)
     folders = load(settings_files(None), environ).settings.trusted
-    accepted = EVERYTHING if is_below(source.root, folders) else standing.settings
+    accepted = ACCEPTS_ALL if is_below(source.root, folders) else standing.settings
     settings = load(settings_files(source.root), {}, accepted=accepted).settings
     place = own_place(source, settings).replace(scope=source.name, read_only=True, id=standing.id)
     if not place.exists():

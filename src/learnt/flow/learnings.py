@@ -9,7 +9,7 @@ from learnt.errors import NotFound, WrongRequest
 from learnt.flow.background import update_soon
 from learnt.flow.context import check_rows
 from learnt.flow.marks import mark, note_repetition, undo_mark, without_mark
-from learnt.model import CONTENT, TITLE_LIMIT, Learning, Value, is_id, new_id
+from learnt.model import TITLE_LIMIT, Learning, Value, is_id, new_id
 from learnt.store import Store, learnings, tasks
 from learnt.store.index import Filter
 from learnt.store.learnings import Change
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from learnt.store.database import Database
 
 
-# The fields that say what was learnt and where it applies.
-STATEMENT_FIELDS = CONTENT[: CONTENT.index("origin")]
 # Only a person can set these fields.
 _PERSONS_FIELDS = ("origin", "confidence", "pinned")
 

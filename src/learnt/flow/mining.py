@@ -17,7 +17,7 @@ from learnt.debrief.sigils import remove_sigils
 from learnt.errors import LearntError, TryAgain
 from learnt.flow.briefs import SearchRequest, search
 from learnt.flow.context import Context, Talk
-from learnt.flow.learnings import STATEMENT_FIELDS, add_or_repeat
+from learnt.flow.learnings import add_or_repeat
 from learnt.flow.model_calls import ask_model, asks_a_model
 from learnt.llm import ModelRequest
 from learnt.mine.ask import TEMPLATES, ProposedChange, ProposedChanges, cut_material, make_request, read_changes
@@ -38,7 +38,7 @@ from learnt.text.records import read_fields
 from learnt.text.redact import redact
 from learnt.text.times import HOUR_MS
 from learnt.weigh import confidence
-from learnt.weigh.confidence import author_of
+from learnt.weigh.confidence import STATEMENT_FIELDS, author_of
 
 MAX_READ_CHARS = 24_000
 _MAX_NEAREST = 8

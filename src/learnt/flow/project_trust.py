@@ -182,7 +182,7 @@ class ProjectTrust:
 
     def _list_settings(self, configuration: Configuration) -> Iterator[tuple[str, str]]:
         """Yield what the project's file sets and only the user may set, as it stands there."""
-        theirs = load(settings_files(self._here.root), {}, accepted=trust.EVERYTHING).settings
+        theirs = load(settings_files(self._here.root), {}, accepted=trust.ACCEPTS_ALL).settings
         for key in configuration.ignored:
             value = getattr(theirs, BY_KEY[key].field)
             yield key, without_password(value) if key == "database" else str(value)

@@ -11,7 +11,7 @@ from typing import Any
 from learnt import __version__
 from learnt.errors import CorruptDatabase, InvalidValue, WrongRequest
 from learnt.flow.context import Context
-from learnt.flow.learnings import STATEMENT_FIELDS, refuse_agent, refuse_circle
+from learnt.flow.learnings import refuse_agent, refuse_circle
 from learnt.model import PARAGRAPHS, TAG_LIMIT, Learning, Value, new_id, text_id
 from learnt.store import BACKUPS_FOLDER, learnings
 from learnt.store.backup import back_up, open_backup, restore
@@ -21,7 +21,7 @@ from learnt.text.entries import read_entries
 from learnt.text.records import PLACE, read_fields
 from learnt.text.triggers import refuse_wild_patterns
 from learnt.weigh import confidence
-from learnt.weigh.confidence import NOBODY, PERSON, after_agents_edit, is_persons
+from learnt.weigh.confidence import NOBODY, PERSON, STATEMENT_FIELDS, after_agents_edit, is_persons
 
 _BATCH = 500
 TEMPLATE_TAG = "template"

@@ -20,7 +20,6 @@ from learnt.system.templates import read_template
 from learnt.text.clean import clean
 from learnt.text.fence import fenced, quoted_line, without_tags
 
-OVERRIDES = "prompts"
 _TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "prompts")
 _MAX_SPEC_CHARS = 200_000
 _MAX_ENTRIES = 20

@@ -55,8 +55,8 @@ _SHOWINGS_UNSUPPORTED = 3
 _SHOWINGS_UNSUPPORTED_IF_OBSERVED = 1
 # Where agents' work is observed: how many more for each time that an agent marked it as helpful or taught it again.
 _SHOWINGS_FOR_WORDS = 2
-# What a learning says and where it applies; whoever vouched for the old text has not vouched for another one.
-_STATEMENT = CONTENT[: CONTENT.index("origin")]
+STATEMENT_FIELDS = CONTENT[: CONTENT.index("origin")]
+"""What a learning says and where it applies; whoever vouched for the old text has not vouched for another one."""
 # Neither the category nor the kind of discovery lifts it: both are chosen by the author.
 _START = 0.5
 _LIKE = 0.05
@@ -114,7 +114,7 @@ def are_run_anyway(runs: Runs) -> bool:
 
 def after_agents_edit(learning: Learning, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return an agent's changes to a learning: another text has to prove itself again."""
-    says_else = any(name in _STATEMENT and getattr(learning, name) != value for name, value in changes.items())
+    says_else = any(name in STATEMENT_FIELDS and getattr(learning, name) != value for name, value in changes.items())
     return {**changes, "vouched": NOBODY} if says_else else dict(changes)
 
 

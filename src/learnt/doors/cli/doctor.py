@@ -7,13 +7,14 @@ import os
 from learnt.doctor import examine
 from learnt.doors.cli.arguments import Arguments
 from learnt.doors.output import now_ms, paint, say, show_json
-from learnt.loop.prompt import OVERRIDES, find_problems
+from learnt.loop.prompt import find_problems
+from learnt.trust import PROMPTS
 
 
 def doctor_run(arguments: Arguments) -> int:
     findings = list(
         examine(
-            ".", clock=now_ms, check_prompts=lambda store, types: find_problems(os.path.join(store, OVERRIDES), types)
+            ".", clock=now_ms, check_prompts=lambda store, types: find_problems(os.path.join(store, PROMPTS), types)
         )
     )
     fine = all(finding.fine for finding in findings)
