@@ -10,10 +10,13 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from learnt import Memory
+from learnt.flow.claims import Work
+from learnt.model import Claim
 from tests.support.doors import Learnt
 from tests.support.shop import Shop
 from tests.support.words import tells
@@ -450,6 +453,27 @@ def test_the_next_worker_ends_what_a_killed_one_left_within_a_lease(database: st
     assert not _alive(orphan)
     assert summary["done"] == 1
     assert [attempt["result"] for attempt in shop.show(task)["attempts"]] == ["done", "interrupted"]
+
+
+def test_a_task_that_is_released_while_it_is_asked_for_is_still_done(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread that renews claims may release a dead worker's task just after it could not be claimed."""
+    shop.agent("print('<task-done/>')")
+    shop.add("Anything")
+    with Memory.open(shop.folder) as memory:
+        dead = memory.work.claim(worker="dead", host="elsewhere", pid=1)
+    assert dead is not None
+    claim = Work.claim
+
+    def claim_and_release(work: Work, **who: Any) -> Claim | None:
+        claimed = claim(work, **who)
+        work.release_interrupted(dead)
+        return claimed
+
+    monkeypatch.setattr(Work, "claim", claim_and_release)
+
+    assert shop.work("--all")["done"] == 1
 
 
 ORPHAN_THEN_LONG = """

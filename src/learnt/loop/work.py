@@ -17,7 +17,7 @@ from learnt.errors import LearntError
 from learnt.loop import folders
 from learnt.loop.attempt import RUNNING, WORKTREES, AttemptResult, TaskAttempt, check_agent
 from learnt.memory import Memory
-from learnt.model import Value, new_id
+from learnt.model import Claim, Value, new_id
 from learnt.system import family
 from learnt.system.files import list_names, remove_tree
 
@@ -147,9 +147,10 @@ class LoopRun:
             if not self._can_claim():
                 return False
             only = sorted(self._started) if 0 < self._plan.tasks <= len(self._started) else None
+            held = [claim for claim in memory.work.claims() if only is None or claim.task in only]
             claim = memory.work.claim(worker=self._name, host=socket.gethostname(), pid=os.getpid(), only=only)
             if claim is None:
-                return self._wait(memory, only)
+                return self._wait(held)
             self._claimed += 1
             self._started.add(claim.task)
             attempt = TaskAttempt(
@@ -175,9 +176,12 @@ class LoopRun:
         ready = {task.id for task in memory.tasks.select(statuses=["ready"])}
         return bool(ready & self._started if 0 < self._plan.tasks <= len(self._started) else ready)
 
-    def _wait(self, memory: Memory, only: list[str] | None) -> bool:
-        """Wait until a task might have become ready; return False if no task can become ready."""
-        claims = [claim for claim in memory.work.claims() if only is None or claim.task in only]
+    def _wait(self, claims: list[Claim]) -> bool:
+        """Wait until a task might have become ready; return False if no task can become ready.
+
+        `claims` were read before the last attempt to claim a task: a claim that another thread has released since then
+        leaves a task that is ready now.
+        """
         if not claims:
             return False
         now = time.time_ns() // 1_000_000
