@@ -87,9 +87,8 @@ def test_lines_that_are_statements_of_their_own_are_not_joined() -> None:
         "The cache must be cleared first",
         "Tests pass",
     ]
-    assert [
-        s.text for s in read_sentences("The suite needs a running\nRedis before it can start the broker tests")
-    ] == ["The suite needs a running Redis before it can start the broker tests"]
+    wrapped = "The suite needs Docker and the running\nRedis that the broker tests talk to"
+    assert [s.text for s in read_sentences(wrapped)] == [wrapped.replace("\n", " ")]
 
 
 def test_a_number_at_the_start_of_a_wrapped_line_starts_no_list() -> None:
