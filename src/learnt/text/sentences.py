@@ -246,6 +246,8 @@ class _BlockReader:
         """Yield the blocks."""
         place, fence = 0, ""
         for line in self._lines:
+            if line[:1] not in ("", " ", "\t"):
+                self._item_column = -1  # unless the line starts another item
             if fence:
                 self._open.append((place, line))
                 if line.strip().startswith(fence) and not line.strip().strip(fence[0]):
