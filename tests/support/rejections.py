@@ -41,7 +41,7 @@ TAUGHT_BY_CHECKS: tuple[CheckCase, ...] = (
     ),
     (
         "npm run lint",
-        "/repo/src/Login.tsx\n  8:10  error  'moment' import is restricted from being used. Use 'date-fns' instead"
+        "/srv/shop/src/Login.tsx\n  8:10  error  'moment' import is restricted from being used. Use 'date-fns' instead"
         "  no-restricted-imports\n\n✖ 1 problem (1 error, 0 warnings)",
         (("src/Login.tsx", "import moment from 'moment'", "import { format } from 'date-fns'"),),
         ("date-fns",),
@@ -318,7 +318,7 @@ NOT_TAUGHT_BY_CHECKS: tuple[CheckCase, ...] = (
     ),
     (
         "npx eslint src",
-        "/repo/src/a.ts\n  3:7  error  'x' is assigned a value but never used  @typescript-eslint/no-unused-vars\n\n✖ 1 problem",
+        "/srv/shop/src/a.ts\n  3:7  error  'x' is assigned a value but never used  @typescript-eslint/no-unused-vars\n\n✖ 1 problem",
         (("src/a.ts", "const x = 1\n", ""),),
         (),
     ),
