@@ -33,6 +33,7 @@ from learnt.flow.turns import record_turn, transcript_source
 from learnt.llm.calls import cost_usd
 from learnt.mine.lessons import observe_commit, observe_words
 from learnt.mine.observe import observe_steps
+from learnt.mine.rejections import observe_rejections
 from learnt.model import Debrief, Discovery, Task, Value, text_id
 from learnt.store import mined, session_database, tasks
 from learnt.system.git import Commit, commits
@@ -175,8 +176,9 @@ def read_conversation(context: Context, task: Task, path: str, messages: Sequenc
     Earlier messages are not considered, because they are mostly plans or guesses.
     """
     by_steps = observe_steps(steps(path, session_database), folder=folder or context.root)
+    by_rejections = observe_rejections(steps(path, session_database), folder=folder or context.root)
     by_words = observe_words(remove_sigils(messages[-1] if messages else ""))
-    discoveries = [redact_discovery(context, discovery, task) for discovery in chain(by_steps, by_words)]
+    discoveries = [redact_discovery(context, discovery, task) for discovery in chain(by_steps, by_rejections, by_words)]
     return TaskReading(task=task, words="\n\n".join(messages), discoveries=tuple(discoveries))
 
 

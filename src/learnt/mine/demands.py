@@ -23,10 +23,16 @@ _MAX_LINE_LENGTH = 500
 _MAX_LINES = 400
 _MAX_DEMANDS = 3
 _MIN_WORDS = 3
-PATH = re.compile(r"(?<![\w/.])\.?\.?/?(?:[\w.@+-]+/)+[\w.@*+-]*|(?<![\w/.@-])\.?[\w-]+(?:\.[\w-]+)*\.[a-z]\w{0,9}(?![\w(])|\.\w[\w.-]+\w")
+PATH = re.compile(
+    r"(?<![\w/.])\.?\.?/?(?:[\w.@+-]+/)+[\w.@*+-]*|(?<![\w/.@-])\.?[\w-]+(?:\.[\w-]+)*\.[a-z]\w{0,9}(?![\w(])|"
+    r"\.\w[\w.-]+\w"
+)
 # What stands in front of a message: signs, times, a level, who says it, and the place.
 _SIGNS = r"(?:[\s|│┃║>✖✗✘×•*⧗❯↗→!=-]+|E\s{2,})"
-_LEVEL = r"(?:\[?(?i:error|err|warning|warn|fatal|fail(?:ed|ure)?|info|note|remote|denied|violation)\]?(?:\[[\w-]+\])?(?::|\s+•|\s{1,}(?=\S)|!)\s*)"
+_LEVEL = (
+    r"(?:\[?(?i:error|err|warning|warn|fatal|fail(?:ed|ure)?|info|note|remote|denied|violation)\]?(?:\[[\w-]+\])?"
+    r"(?::|\s+•|\s{1,}(?=\S)|!)\s*)"
+)
 _TOOL = r"(?:\[?[a-z][\w.@-]*[a-z0-9]\]?(?:\[[\w-]+\])?: (?=\S+ ))"
 _EXCEPTION = r"(?:(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Failure|Violation): )"
 _POSITION = r"(?:(?P<file>[\w.@+/-]+\.\w{1,8})(?::\d+(?::\d+)?:?|\(\d+,\d+\):?| line \d+:?|:)(?: - |\s+|(?<=:)(?=\S)))"
@@ -43,47 +49,64 @@ _RULE_ENDS = (
 # What is said about code that is wrong or not finished, about formatting, and about machines and networks.
 _ABOUT_CODE = re.compile(
     r"syntax|unexpected (?:token|end|eof|identifier|character|keyword|indent|string)|undefined|unresolved|undeclared|"
-    r"not (?:been )?(?:defined|declared in this scope)|unused|never (?:used|read|closed|initiali[sz]ed)|imported but|assignable|"
-    r"incompatible|mismatch|cannot find (?:name|symbol|module|type|value|function|['`])|could not (?:find|resolve|compile)|"
+    r"not (?:been )?(?:defined|declared in this scope)|unused|never (?:used|read|closed|initiali[sz]ed)|"
+    r"imported but|assignable|"
+    r"incompatible|mismatch|cannot find (?:name|symbol|module|type|value|function|['`])|could not (?:find|"
+    r"resolve|compile)|"
     r"no (?:module|attribute|method|such|overload|matching)\b|has no (?:attribute|member|method|field|property)|"
-    r"positional argument|(?:many|few) arguments|missing (?:return|semicolon|argument|parenthes|bracket|'[;,)]|\d|import|"
+    r"positional argument|(?:many|few) arguments|missing (?:return|semicolon|argument|parenthes|bracket|'[;,)]|"
+    r"\d|import|"
     r"required (?:positional )?(?:argument|param|prop)|property|initiali)|is missing in type|required in type|"
-    r"expected ?[:;,'\"`(\[{<]|expected .* (?:got|received|but|found|actual)|unreachable|moved value|borrow|lifetime|null pointer|"
-    r"segmentation|trailing|whitespace|blank line|indentation|\bformatt|code style|line (?:is )?too long|\btimed? ?out\b|\beconn|"
-    r"\b(?:connection|service unavailable|network|refused)\b|command not found|no such file|failed to (?:compile|solve|fetch|copy)|"
-    r"does not compile|redeclared|duplicate (?:identifier|definition)|already (?:declared|defined)|sort(?:ed|ing)? imports|import.* sorted",
+    r"expected ?[:;,'\"`(\[{<]|expected .* (?:got|received|but|found|actual)|unreachable|moved value|borrow|"
+    r"lifetime|null pointer|"
+    r"segmentation|trailing|whitespace|blank line|indentation|\bformatt|code style|line (?:is )?too long|"
+    r"\btimed? ?out\b|\beconn|"
+    r"\b(?:connection|service unavailable|network|refused)\b|command not found|no such file|"
+    r"failed to (?:compile|solve|fetch|copy)|"
+    r"does not compile|redeclared|duplicate (?:identifier|definition)|already (?:declared|defined)|sort(?:ed|"
+    r"ing)? imports|import.* sorted",
     re.IGNORECASE,
 )
 _ABSENT = re.compile(
     r"\bmissing\b|\black(?:s|ing)?\b|\b(?:has|have|had|with|contains?) no\b|\bwithout\b|"
     r"\bnot (?:yet |been |explicitly )*(?:\w+ed|found|set|in|part of|under)\b.* (?:in|under|by|to|with|for) |"
-    r"^no \w+|\bdoes(?: not|n't) (?:have|contain|match|follow|start|end|use|include)\b|\bnot up[- ]to[- ]date\b|\bout of date\b|"
+    r"^no \w+|\bdoes(?: not|n't) (?:have|contain|match|follow|start|end|use|include)\b|\bnot up[- ]to[- ]date\b|"
+    r"\bout of date\b|"
     r"\boutdated\b|\bstale\b|\bnot (?:yet )?reflected\b",
     re.IGNORECASE,
 )
 _FORBIDDEN = re.compile(
-    r"\b(?:not (?:allowed|permitted|supported here)|forbidden|banned|prohibited|disallow\w*|restricted|deprecated|rejected:|violat\w+|"
+    r"\b(?:not (?:allowed|permitted|supported here)|forbidden|banned|prohibited|disallow\w*|restricted|"
+    r"deprecated|rejected:|violat\w+|"
     r"unexpected use|do(?: not|n't) |avoid\b|avoided|discouraged|may not|should be|should not|no calls)",
     re.IGNORECASE,
 )
 _LIMIT = re.compile(
-    r"\b(?:threshold|size limit|limit (?:has|of|is)|budget|at (?:least|most)|minimum|maximum|quota|exceeds? (?:the )?(?:\w+ )?"
+    r"\b(?:threshold|size limit|limit (?:has|of|is)|budget|at (?:least|most)|minimum|maximum|quota|"
+    r"exceeds? (?:the )?(?:\w+ )?"
     r"(?:limit|budget|maximum|\d+ ?[km]?b))\b|below (?:the )?(?:required|minimum|threshold|\d)",
     re.IGNORECASE,
 )
-_INSTEAD = re.compile(r"\b(?:instead|rather than|in favou?r of)\b|(?:[;:,.(—–] ?|^)(?:please )?(?P<verb>[a-z]+)\b", re.IGNORECASE)
+_INSTEAD = re.compile(
+    r"\b(?:instead|rather than|in favou?r of)\b|(?:[;:,.(—–] ?|^)(?:please )?(?P<verb>[a-z]+)\b", re.IGNORECASE
+)
 _SUMMARY = re.compile(
-    r"^(?:make(?:\[\d+\])?: \*\*\*|npm ERR|elifecycle|exit code|command failed|husky|\d+ (?:problems?|issues?|errors?|failed|files?)\b|"
+    r"^(?:make(?:\[\d+\])?: \*\*\*|npm ERR|elifecycle|exit code|command failed|husky|\d+ (?:problems?|issues?|"
+    r"errors?|failed|files?)\b|"
     r"found \d+|build failed|tests?:|run `?\w+ (?:with )?--|process completed|script failed|(?:failed|passed)$)",
     re.IGNORECASE,
 )
 _TEST_RUN = re.compile(
-    r"^(?:FAILED|ERROR) \S+::|^--- FAIL|^E {2,}\S|\b\d+ (?:failed|failing|failures?|passed|passing)\b|Tests? run:|Tests:\s|"
+    r"^(?:FAILED|ERROR) \S+::|^--- FAIL|^E {2,}\S|\b\d+ (?:failed|failing|failures?|passed|passing)\b|"
+    r"Tests? run:|Tests:\s|"
     r"Failure/Error|^\s*● |Failed asserting|Traceback \(most recent|^\s+at \S+ ?\(|^test \S+ \.\.\. FAILED|"
     r"^(?:[a-z_]\w*\.)*[A-Z]\w+(?:Error|Exception): |^Failure:",
     re.MULTILINE,
 )
-_COMPILER = re.compile(r"\berror\[?(?:TS|E0|CS|C)\d{3,5}\b|error: could not compile|\[(?:arg-type|attr-defined|return-value|assignment|name-defined|call-arg)\]$")
+_COMPILER = re.compile(
+    r"\berror\[?(?:TS|E0|CS|C)\d{3,5}\b|error: could not compile|\[(?:arg-type|attr-defined|return-value|"
+    r"assignment|name-defined|call-arg)\]$"
+)
 _QUOTED_SENTENCE = re.compile(r"(?<=\s)['\"“](\S+(?: [^'\"”\s]+){3,})['\"”](?=\s|$)")
 _CLAUSE_END = re.compile(r" ?[:;] |\. | \(|\)(?=\s|$)")
 _HEADING_PATH = re.compile(r"^(?:/|\.{0,2}/)?(?:[\w.@+-]+/)+[\w.@+-]+\.\w{1,8}:?$")
@@ -102,7 +125,8 @@ class Demand(Value):
 
     @property
     def is_timeless(self) -> bool:
-        """Whether it is true after the check has passed, too: a duty or an order, not what is missing in one place."""
+        """Whether it is true after the check has passed, too: a duty or an order, not what is missing in one "
+        "place."""
         is_state = _ABSENT.search(self.message) or _LIMIT.search(self.message)
         return self.is_rule or ((has_duty(self.message) or prescribes(self.message)) and not is_state)
 
@@ -151,13 +175,14 @@ def _read_line(line: str, file: str, folder: str) -> Demand | None:
         file = prefix["file"] or file
         place = prefix.end()
     message = fold(generalise(message[place:], folder)).strip(" .:")
-    if len(list_words(message)) < _MIN_WORDS or _ABOUT_CODE.search(message) or not _demands(message):
+    if len(list_words(message)) < _MIN_WORDS or _ABOUT_CODE.search(message) or not demands(message):
         return None
     is_rule = any(states_rule(clause, is_prose=False) for clause in split_clauses(message))
     return Demand(message=message, file=generalise(file, folder), rule=rule, is_rule=is_rule)
 
 
-def _demands(message: str) -> bool:
+def demands(message: str) -> bool:
+    """Return whether a message demands something."""
     patterns = (_ABSENT, _FORBIDDEN, _LIMIT)
     return has_duty(message) or any(pattern.search(message) for pattern in patterns) or prescribes(message)
 

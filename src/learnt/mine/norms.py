@@ -36,19 +36,23 @@ _JOINED = (
     (r"(?:with|of|by|on|in|for|to|the|not|is|are|if|when) only", "with"),  # `rows with only blanks` is no duty
 )
 _SCOPE = re.compile(
-    r"\b(?:in|of|across|throughout) (?:this|our|the (?:whole|entire)) (?:code ?base|repo(?:sitory)?|mono ?repo|project|team|"
+    r"\b(?:in|of|across|throughout) (?:this|our|the (?:whole|entire)) (?:code ?base|repo(?:sitory)?|mono ?repo|"
+    r"project|team|"
     r"workspace|account|organi[sz]ation|company|app(?:lication)?|product)\b|\bin diesem (?:projekt|repo\w*)\b|"
     r"\bdans ce (?:projet|dépôt)\b|\ben este (?:proyecto|repositorio)\b|"
-    r"\b(?:like|as) (?:in )?(?:its neighbou?rs|everywhere|elsewhere|all (?:the )?(?:others?|\w+s)|(?:the|every) (?:others?|rest))\b",
+    r"\b(?:like|as) (?:in )?(?:its neighbou?rs|everywhere|elsewhere|all (?:the )?(?:others?|\w+s)|(?:the|"
+    r"every) (?:others?|rest))\b",
     re.IGNORECASE,
 )
 _SCOPE_WORD = "scopewide"
 _ABSOLUTE = frozenset(
-    "never always forbidden banned prohibited mandatory policy mustn't nie niemals immer jamais toujours nunca siempre "
+    "never always forbidden banned prohibited mandatory policy mustn't nie niemals immer jamais toujours nunca "
+    "siempre "
     "scopewide".split()
 )
 _DUTIES = _ABSOLUTE | frozenset(
-    "must should shouldn't shall need needs require requires required only can't allowed permitted belong don't otherwise "
+    "must should shouldn't shall need needs require requires required only can't allowed permitted belong don't "
+    "otherwise "
     "müssen muss dürfen darf sollen sollten sollte gehören gehört nur kein keine keinen doivent deben".split()
 )
 _PLURAL_DUTIES = frozenset("müssen dürfen sollen sollten gehören".split())
@@ -56,16 +60,21 @@ _STANDING_ORDERS = frozenset(
     "never always don't avoid no immer nie niemals keine kein toujours jamais siempre nunca only".split()
 )
 _DEFINITE = frozenset(
-    "the this that these those it its it's that's there here he she you they i i'm i've i'll my your his her their please also "
-    "and but or so then now which who what why how if when is was has does isn't der die das es dies diese dieser dieses hier er "
+    "the this that these those it its it's that's there here he she you they i i'm i've i'll my your his her their "
+    "please also "
+    "and but or so then now which who what why how if when is was has does isn't der die das es dies diese dieser "
+    "dieses hier er "
     "sie ich du le la ce cette c'est il elle je tu el esta este esto yo maybe perhaps".split()
 )
 _GENERAL = frozenset(
     "we our every each all any no whoever whatever whenever a an only everything everyone nothing nobody such "
-    "wir unsere jede jeder jedes alle kein keine nous on nos chaque tous toutes aucun aucune les nosotros nuestras nuestros "
+    "wir unsere jede jeder jedes alle kein keine nous on nos chaque tous toutes aucun aucune les nosotros nuestras "
+    "nuestros "
     "todos todas cada ningún ninguna los las".split()
 )
-_CASE = frozenset("here this that above below was were had did been became will would could might hier ici aquí".split())
+_CASE = frozenset(
+    "here this that above below was were had did been became will would could might hier ici aquí".split()
+)
 _FIRST_PERSON = frozenset("i i'm i've i'll me my ich je yo".split())
 _PLURAL = re.compile(r"[\w-]*[^\Wsui_]s$|data$|people$|children$")
 

@@ -3,8 +3,8 @@
     a check that failed with a demand, and passed after a change        rule `verification`
     a reviewer's remark that states a rule, and what was done about it  rule `review`
 
-The rule is told in the words of the check, of the agent or of the reviewer wherever these are a sentence. Steps are read
-as a stream; only recent failures, changes and messages are in memory. A check that failed because its code was not
+The rule is told in the words of the check, the agent or the reviewer wherever these are a sentence. Steps are read as a
+stream; only recent failures, changes and messages are in memory. A check that failed because its code was not
 finished teaches nothing, and neither does a remark on one place.
 """
 
@@ -18,7 +18,7 @@ from learnt.mine.calls import MAX_EXCERPT_LENGTH, format_command
 from learnt.mine.checks import compare_lines, find_nearest
 from learnt.mine.complaint import find_error, generalise, is_conflict, was_aborted
 from learnt.mine.corrections import find_requested_command
-from learnt.mine.demands import Demand, is_test_run, prescribes, read_demands, split_clauses
+from learnt.mine.demands import Demand, demands, is_test_run, prescribes, read_demands, split_clauses
 from learnt.mine.norms import states_rule
 from learnt.mine.reviews import Remark, cut_clause, describe_remark, find_rules, looks_like_review, read_remarks
 from learnt.mine.shell import Part, is_check, split_command
@@ -41,11 +41,12 @@ _MAX_MESSAGE_LENGTH = 20_000
 _FORGET_AFTER = 80
 _MAX_SHOWN_LENGTH = 80
 _MAX_ERROR_LENGTH = 300
-_MAX_QUOTE_LENGTH = 60
+_MAX_QUOTE_LENGTH = 70
 _MAX_RULE_LENGTH = 160
 _MIN_RULE_WORDS = 4
 _LOOKING = frozenset(
-    "ls cat head tail grep rg find sed awk stat file less diff tree pwd echo which type wc jq curl sleep true cd".split()
+    "ls cat head tail grep rg find sed awk stat file less diff tree pwd echo which type wc jq curl sleep true "
+    "cd".split()
 )
 _GIT_LOOKING = frozenset("status diff log show branch blame remote fetch stash add".split())
 _GATES = (("git", "commit"), ("git", "push"), ("git", "merge"))
@@ -61,6 +62,8 @@ class _Change(Value):
 
     at: int
     path: str = ""
+    """The changed file, as it is shown."""
+    full_path: str = ""
     before: str = ""
     after: str = ""
     parts: tuple[Part, ...] = ()
@@ -84,6 +87,8 @@ class _Rejection(Value):
     parts: tuple[Part, ...]
     demands: tuple[Demand, ...]
     output: str
+    edited: str = ""
+    """The file that was changed last before."""
 
     @property
     def intents(self) -> set[tuple[str, ...]]:
@@ -137,7 +142,7 @@ class RejectionReader:
             return
         for remark in read_remarks(text):
             rules = find_rules(remark)
-            if rules and remark.answer:
+            if rules and remark.is_answered:
                 yield describe_remark(remark, rules, remark.answer)
             elif rules:
                 self._remarks = [*self._remarks, (self._now, remark)][-_MAX_REMARKS:]
@@ -147,7 +152,7 @@ class RejectionReader:
         waiting = []
         for at, remark in self._remarks:
             edits = [change for change in self._changes if change.at > at and change.path]
-            if any(not remark.file or change.path.endswith(remark.file) for change in edits):
+            if any(not remark.file or change.full_path.endswith(remark.file) for change in edits):
                 yield describe_remark(remark, find_rules(remark), "")
             else:
                 waiting.append((at, remark))
@@ -172,7 +177,9 @@ class RejectionReader:
     def _note_edit(self, call: Step) -> None:
         path, after = call.path, call.text[:_MAX_TEXT_LENGTH]
         before = call.before[:_MAX_TEXT_LENGTH] or self._texts.get(path, "")
-        change = _Change(at=self._now, path=generalise(path, self._folder), before=before, after=after)
+        change = _Change(
+            at=self._now, path=_shorten_path(path, self._folder), full_path=path, before=before, after=after
+        )
         self._changes = [*self._changes, change][-_MAX_CHANGES:]
         if not call.before:
             self._texts[path] = after
@@ -188,6 +195,7 @@ class RejectionReader:
             parts=parts,
             demands=tuple(read_demands(output, self._folder)),
             output=beginning_and_end(output, _MAX_TEXT_LENGTH // 2),
+            edited=next((change.path for change in reversed(self._changes) if change.path), ""),
         )
         self._rejections = [*self._rejections, rejection][-_MAX_REJECTIONS:]
 
@@ -201,6 +209,9 @@ class RejectionReader:
                     waiting.append(rejection)
                 continue
             since = [change for change in self._changes if change.at > rejection.at]
+            if not since and call.text != rejection.command and not rejection.intents & set(_GATES):
+                waiting.append(rejection)  # it is rather a step towards the check's demand
+                continue
             if not any(change.path for change in since) and rejection.intents & set(_GATES):
                 since = [*since, _Change(at=self._now, parts=parts, command=call.text[:_MAX_TEXT_LENGTH])]
             said = [text for at, text in self._said if at >= rejection.at]
@@ -212,33 +223,27 @@ def _learn(rejection: _Rejection, since: Sequence[_Change], said: Sequence[str],
     """Yield the demands of a check that passed after some changes, or how the agent explained the failure."""
     explanation = _find_explanation(said, since)
     check = _name_check(rejection)
+    evidence = Discovery(
+        type="constraint",
+        rule="verification",
+        text="",
+        failed=check,
+        excerpt=rejection.output[:MAX_EXCERPT_LENGTH],
+    )
     has_yielded = False
     for demand in rejection.demands:
         remedy = _find_remedy(demand, since, folder)
         if remedy and _is_worth_knowing(demand, rejection, since):
             has_yielded = True
-            text = _put(demand, check, explanation, remedy)
-            files = dict.fromkeys(filter(None, (demand.file, remedy.path)))
-            yield _describe(rejection, check, text, demand.message, remedy, tuple(files))
+            where = _shorten_path(demand.file, folder) if demand.file else rejection.edited
+            files = dict.fromkeys((where, remedy.path)) if where and remedy.path else (where,)
+            found = evidence.replace(error=demand.message, files=tuple(filter(None, files)))
+            yield found.replace(text=_put(demand, check, explanation, remedy), worked=remedy.text)
     remedy = _find_remedy(Demand(message=explanation), since, folder) if explanation and not has_yielded else None
-    error = generalise(find_error(rejection.output), folder)[:_MAX_ERROR_LENGTH]
+    first = next((demand.message for demand in rejection.demands), "") or find_error(rejection.output)
+    error = generalise(first, folder)[:_MAX_ERROR_LENGTH]
     if remedy and error:
-        yield _describe(rejection, check, cut_clause(explanation), error, remedy, ())
-
-
-def _describe(
-    rejection: _Rejection, check: str, text: str, error: str, remedy: _Remedy, files: tuple[str, ...]
-) -> Discovery:
-    return Discovery(
-        type="constraint",
-        rule="verification",
-        text=text,
-        failed=check,
-        error=error,
-        worked=remedy.text,
-        excerpt=rejection.output[:MAX_EXCERPT_LENGTH],
-        files=files,
-    )
+        yield evidence.replace(text=cut_clause(explanation), error=error, worked=remedy.text)
 
 
 def _is_worth_knowing(demand: Demand, rejection: _Rejection, since: Sequence[_Change]) -> bool:
@@ -262,25 +267,40 @@ def _put(demand: Demand, check: str, explanation: str, remedy: _Remedy) -> str:
     whole = [rule for rule in (*rules, *([message] if demand.is_timeless else [])) if _stands_alone(rule)]
     if whole or explanation:
         return _capitalise(whole[0]) if whole else cut_clause(explanation)
-    quoted = f"“{_shorten(rules[0] if rules else message)}”"
+    said = rules[0] if rules else message
     if remedy.is_elsewhere:
-        return f"Change `{remedy.path}` as well, or `{check}` says {quoted}"
-    told = f"When `{check}` says {quoted}, it wants {remedy.text}"
-    return told if len(told) <= TITLE_LIMIT else f"Expect `{check}` to reject a change with {quoted}"
+        start = f"Change `{remedy.path}` as well, or `{check}` says"
+        quoted = _quote(said, TITLE_LIMIT - len(start))
+        return f"{start} {quoted}" if quoted else f"Change `{remedy.path}` as well: `{check}` checks it"
+    start = f"When `{check}` says"
+    quoted = _quote(said, TITLE_LIMIT - len(start) - len(remedy.text) - len(", it wants "))
+    return (
+        f"{start} {quoted}, it wants {remedy.text}"
+        if quoted
+        else f"`{check}` rejects this: {_quote(said, TITLE_LIMIT)}"
+    )
 
 
 def _stands_alone(rule: str) -> bool:
     """Return whether a rule can be understood without what the check said before it."""
     is_clear = not _POINTS_BACK.search(rule) or prescribes(rule)
-    return is_clear and len(list_words(rule)) > _MIN_RULE_WORDS and len(rule) <= _MAX_RULE_LENGTH and is_whole(_capitalise(rule))
+    return (
+        is_clear
+        and len(list_words(rule)) > _MIN_RULE_WORDS
+        and len(rule) <= _MAX_RULE_LENGTH
+        and is_whole(_capitalise(rule))
+    )
 
 
-def _shorten(message: str) -> str:
-    """Return a message, or its first clauses if it is long."""
-    if len(message) <= _MAX_QUOTE_LENGTH:
-        return message
-    clause = max(split_clauses(message), key=lambda clause: (len(clause) <= _MAX_QUOTE_LENGTH, len(clause)))
-    return clause if len(clause) <= _MAX_QUOTE_LENGTH else f"{clause[:_MAX_QUOTE_LENGTH].rpartition(' ')[0]} …"
+def _quote(message: str, room: int) -> str:
+    """Return a message in quotation marks, or its first clause that fits and demands something; empty if none "
+    "does."""
+    room = min(room - 3, _MAX_QUOTE_LENGTH)
+    clauses = [message, *(clause for clause in split_clauses(message) if demands(clause))]
+    fitting = next((clause for clause in clauses if len(clause) <= room), "")
+    if not fitting and room == _MAX_QUOTE_LENGTH:
+        fitting = f"{message[: room - 2].rpartition(' ')[0]} …"
+    return f"“{fitting}”" if fitting else ""
 
 
 def _capitalise(text: str) -> str:
@@ -289,7 +309,11 @@ def _capitalise(text: str) -> str:
 
 def _name_check(rejection: _Rejection) -> str:
     """Return the part of a command line that checks something: the one in the output, a check, or the last one."""
-    scripts = [part for part in rejection.parts if part.program.rpartition(".")[0] in (*filter(None, rejection.output.split(":")),)]
+    scripts = [
+        part
+        for part in rejection.parts
+        if part.program.rpartition(".")[0] in (*filter(None, rejection.output.split(":")),)
+    ]
     checks = [part for part in rejection.parts if is_check(part)]
     part = (scripts or checks or rejection.parts)[-1]
     further = part.words[1:2] if len(part.intent) == 1 and part.words[1:2] and part.words[1].isalpha() else ()
@@ -303,17 +327,30 @@ def _find_remedy(demand: Demand, since: Sequence[_Change], folder: str) -> _Reme
     own = [change for change in edits if demand.file and change.path.endswith(demand.file.rpartition("/")[2])]
     for change in (*named, *own, *edits):
         if not change.path:
-            return _Remedy(text=f"`{format_command(change.parts[-1], folder)}`")
-        path = "" if change.path.startswith(("/", "~")) else change.path
+            return _Remedy(text=f"`{_show_command(change, demand, folder)}`")
         line = _show_change(change, demand.message)
-        where = f" in `{path}`" if path and change not in own else ""
+        where = f" in `{change.path}`" if change not in own else ""
         return _Remedy(
-            text=f"{line}{where}" if line else f"a change of `{path or 'the file'}`",
-            path=path,
-            is_elsewhere=bool(path) and change in named and change not in own,
+            text=f"{line}{where}" if line else f"a change of `{change.path}`",
+            path=change.path,
+            is_elsewhere=change in named and change not in own,
         )
     commands = [part for change in since for part in change.parts if not _is_harmless(part) and not is_check(part)]
     return _Remedy(text=f"`{format_command(commands[0], folder)}`") if commands else None
+
+
+def _show_command(change: _Change, demand: Demand, folder: str) -> str:
+    """Return the part of a command line that names what a demand names."""
+    lines = [line.strip() for line in re.split(r"&&|\|\||;|\n", change.command)]
+    line = next((line for line in reversed(lines) if any(name in line for name in demand.names)), change.command)
+    shown = generalise(line, folder).replace("`", "'")
+    return shown if len(shown) <= _MAX_SHOWN_LENGTH else f"{shown[: _MAX_SHOWN_LENGTH - 1]}…"
+
+
+def _shorten_path(path: str, folder: str) -> str:
+    """Return a path below the folder of the conversation, or only the name of a file elsewhere."""
+    shown = generalise(path, folder)
+    return shown.rpartition("/")[2] if shown.startswith(("/", "~")) else shown
 
 
 def _is_harmless(part: Part) -> bool:
@@ -325,9 +362,9 @@ def _is_named(demand: Demand, change: _Change) -> bool:
     for name in demand.names:
         stem = name.rpartition(".")[0] or name
         if change.path and (
-            change.path.endswith(name.removeprefix("./"))
-            or (name.endswith("/") and f"/{change.path}".find(f"/{name}") >= 0)
-            or (len(stem) > 3 and change.path.rpartition(".")[0].endswith(stem))
+            change.full_path.endswith(name.removeprefix("./"))
+            or (name.endswith("/") and f"/{name}" in f"/{change.full_path}")
+            or (len(stem) > 3 and change.full_path.rpartition(".")[0].endswith(stem))
         ):
             return True
         if not change.path and len(name) > 3 and name in change.command and not all(map(_is_harmless, change.parts)):
@@ -336,17 +373,26 @@ def _is_named(demand: Demand, change: _Change) -> bool:
 
 
 def _show_change(change: _Change, message: str) -> str:
-    """Return the changed line that has most to do with a message."""
+    """Return the changed line that has most to do with a message; empty if no line of several has."""
     removed, added = compare_lines(change.before, change.after, with_comments=True)
     wanted = set(words(message))
-    best = max(added, key=lambda line: len(wanted & set(words(line))), default="").replace("`", "'")
-    if not best:
-        return ""
-    if len(best) > _MAX_SHOWN_LENGTH:
-        return f"`{best[: _MAX_SHOWN_LENGTH - 1]}…`"
+    new = wanted - set(words("\n".join(removed)))
+    best = max(added, key=lambda line: len(new & set(words(line))), default="")
+    worst = max(removed, key=lambda line: len(wanted & set(words(line))), default="")
     before = find_nearest(best, removed)
-    is_short = len(before) + len(best) <= _MAX_SHOWN_LENGTH and "`" not in before
-    return f"`{best}` instead of `{before}`" if before and is_short else f"`{best}`"
+    if not new & set(words(best)) and not (before and len(added) == 1):
+        if wanted & set(words(worst)):
+            return f"nothing like `{_cut_line(worst)}`"
+        if len(added) != 1:
+            return ""
+    is_short = len(before) + len(best) <= _MAX_SHOWN_LENGTH
+    shown = f"`{_cut_line(best)}`" + (f" instead of `{_cut_line(before)}`" if before and is_short else "")
+    return shown if best[0].isalnum() else f"the line {shown}"
+
+
+def _cut_line(line: str) -> str:
+    line = line.replace("`", "'")
+    return line if len(line) <= _MAX_SHOWN_LENGTH else f"{line[: _MAX_SHOWN_LENGTH - 1]}…"
 
 
 def _find_explanation(said: Sequence[str], since: Sequence[_Change]) -> str:
@@ -358,21 +404,22 @@ def _find_explanation(said: Sequence[str], since: Sequence[_Change]) -> str:
                 continue
             if states_rule(plain):
                 return plain.rstrip(" .")
-            if name := _find_what_is_used(plain, since):
-                return f"Use `{name}`: {plain.rstrip(' .')}"
+            if _describes_what_is_used(plain, since):
+                return f"Use what is there: {plain.rstrip(' .')}"
     return ""
 
 
-def _find_what_is_used(sentence: str, since: Sequence[_Change]) -> str:
-    """Return the name of something that was there before, that a sentence describes and that the changes began to use."""
+def _describes_what_is_used(sentence: str, since: Sequence[_Change]) -> bool:
+    """Return whether a sentence describes something that was there before and that the changes began to use."""
     if any(map(is_past, list_words(_CODE.sub(" ", sentence)))):
-        return ""
+        return False
     edits = [change for change in since if change.path]
     for name in (identifier for code in _CODE.findall(sentence) for identifier in _IDENTIFIER.findall(code)):
         word = re.compile(rf"\b{re.escape(name)}\b")
         defined = re.compile(_DEFINES.format(re.escape(name), re.escape(name)), re.MULTILINE)
         if any(
-            word.search(edit.after) and not word.search(edit.before) and not defined.search(edit.after) for edit in edits
+            word.search(edit.after) and not word.search(edit.before) and not defined.search(edit.after)
+            for edit in edits
         ):
-            return name
-    return ""
+            return True
+    return False

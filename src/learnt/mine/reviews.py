@@ -16,7 +16,17 @@ from learnt.mine.complaint import generalise
 from learnt.mine.norms import states_rule
 from learnt.model import TITLE_LIMIT, Discovery, Value
 from learnt.text.clean import clean, fold
-from learnt.text.sentences import CODE, HEADING, ITEM, PARAGRAPH, QUOTE, Block, read_blocks, split_sentences, strip_markup
+from learnt.text.sentences import (
+    CODE,
+    HEADING,
+    ITEM,
+    PARAGRAPH,
+    QUOTE,
+    Block,
+    read_blocks,
+    split_sentences,
+    strip_markup,
+)
 from learnt.text.verbs import is_base_form, is_past, is_present, list_words
 from learnt.text.words import words
 
@@ -30,12 +40,14 @@ _MAX_HEADER_LENGTH = 90
 _MAX_PLACES = 5
 _MAX_SENTENCES = 40
 _FILE = re.compile(
-    r"`?\b((?:[\w.-]+/)*[\w-]+\.(?:[cm]?[jt]sx?|pyi?|go|rs|java|rb|kts?|cs|c|h|cc|cpp|hpp|swift|scala|exs?|php|lua|sql|sh|ya?ml|"
+    r"`?\b((?:[\w.-]+/)*[\w-]+\.(?:[cm]?[jt]sx?|pyi?|go|rs|java|rb|kts?|cs|c|h|cc|cpp|hpp|swift|scala|exs?|php|"
+    r"lua|sql|sh|ya?ml|"
     r"toml|json|md|html|css|scss|vue|svelte|tf|proto|gradle|dart|xml))\b`?(?::\d+(?:-\d+)?)?"
 )
-_PLACE = re.compile(rf"(?:{_FILE.pattern})(?:,? (?:line|ligne|línea|Zeile) \d+)?|\bDockerfile\b", re.IGNORECASE)
+_PLACE = re.compile(rf"(?:{_FILE.pattern}(?:,? (?:line|ligne|línea|Zeile) \d+)?|\bDockerfile\b)", re.IGNORECASE)
 _LABELS = (
-    "must[- ]fix|should[- ]fix|blocker|blocking|critical|high|major|medium|moderate|minor|low|nit(?:pick)?|severity|bug|security|"
+    "must[- ]fix|should[- ]fix|blocker|blocking|critical|high|major|medium|moderate|minor|low|nit(?:pick)?|severity|"
+    "bug|security|"
     "hoch|mittel|niedrig|kritisch|élevée?|gravité|moyenne?|faible|grave|alta|media|baja|P[0-4]"
 )
 _SEVERITY_WORD = re.compile(rf"\b({_LABELS})\b", re.IGNORECASE)
@@ -51,12 +63,14 @@ _NO_FINDING = re.compile(
 _LABEL = re.compile(rf"^(?:\W*+(?:{_LABELS})\b[^\w`]*+)++", re.IGNORECASE)
 # The beginning of a remark: a label, a person, or words that announce it.
 _ANNOUNCED = re.compile(
-    rf"^\W*(?:(?:{_LABELS})\b(?:\W|$)|@\w+|(?:finding|review(?:er)?|comment|remark|befund|anmerkung|kommentar|remarque|"
+    rf"^\W*(?:(?:{_LABELS})\b(?:\W|$)|@\w+|(?:finding|review(?:er)?|comment|remark|befund|anmerkung|kommentar|"
+    rf"remarque|"
     r"commentaire|comentario|observación)\b)",
     re.IGNORECASE,
 )
 _MARK = re.compile(
-    rf"^\W*(?:{_LABELS})\b|\b(?:finding|review|comment|remark|severity|befund|anmerkung|remarque|gravité|comentario)|^\s*>|@\w+|"
+    rf"^\W*(?:{_LABELS})\b|\b(?:finding|review|comment|remark|severity|befund|anmerkung|remarque|gravité|"
+    rf"comentario)|^\s*>|@\w+|"
     r"\w\.\w{1,6}`?(?::\d|`?\W{0,3}line \d)|^`?[\w/.-]+\.\w{1,6}`?(?:$|[:,])",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -67,7 +81,12 @@ _ANSWER_WORDS = frozenset(
     "done change changes fix resolution response behoben erledigt geändert umgesetzt korrigiert corrigé résolu fait "
     "resuelto corregido hecho arreglado both".split()
 )
+_ANSWER_LABEL = re.compile(r"^\W*\w+(?: (?:in|by|with) `?[0-9a-f]{6,40}`?)?\s*(?:[:,.]\s+|[:,.]?$)")
 _HEADER_END = re.compile(r": |:$|\. | [—–-] |\n|> |\) |, ")
+_HEADER_WORDS = frozenset(
+    "finding review reviewer comment remark on of line fix should in and correctness performance style severity "
+    "befund zu zeile remarque sur ligne comentario en".split()
+)
 _DETAILS = re.compile(r"`[^`]*`|\"[^\"]*\"|\b[\w./-]+\.\w{1,5}\b(?::\d+)*|\d+")
 _MIN_SHARED_WORDS = 0.6
 _MIN_OVERLAP = 0.5
@@ -96,7 +115,9 @@ class Remark(Value):
 
     sentences: tuple[str, ...] = ()
     file: str = ""
+    is_answered: bool = False
     answer: str = ""
+    """What was done about it, as far as the answer says so."""
 
 
 def read_findings(review: str) -> tuple[ReviewFinding, ...]:
@@ -157,9 +178,9 @@ def read_remarks(text: str) -> list[Remark]:
         is_review = is_review or starts
         if remarks and not starts and _is_answer(block, plain):
             last = remarks[-1]
-            remarks[-1] = last.replace(answer=last.answer or _read_answer(plain))
+            remarks[-1] = last.replace(is_answered=True, answer=last.answer or _read_answer(plain))
             is_open = False
-        elif is_open and remarks and not (starts and remarks[-1].answer):
+        elif is_open and remarks and not (starts and remarks[-1].is_answered):
             remarks[-1] = _extend(remarks[-1], plain)
         else:
             remarks.append(_extend(Remark(), plain))
@@ -218,11 +239,12 @@ def _extend(remark: Remark, text: str) -> Remark:
 
 def _read_answer(text: str) -> str:
     """Return what was done, without a label such as `Resolution:` or `Done,`; empty if only that it was done."""
-    first = next(iter(split_sentences(text)), "")
-    start = _ANSWERED.match(first.lower())
-    rest = first[start.end() if start else 0 :]
-    rest = re.sub(r"^\W*\w+(?: (?:in|by) [0-9a-f]{6,40})?\s*[:,.]\s+", "", rest).rstrip(" .:")
-    return rest[:_MAX_ANSWER_LENGTH] if len(list_words(rest)) > 2 or "`" in rest else ""
+    for sentence in split_sentences(text)[:2]:
+        start = _ANSWERED.match(sentence.lower())
+        rest = _ANSWER_LABEL.sub("", sentence[start.end() if start else 0 :]).rstrip(" .:")
+        if len(list_words(rest)) > 2 or "`" in rest:
+            return rest[:_MAX_ANSWER_LENGTH]
+    return ""
 
 
 def _capitalise(sentence: str) -> str:
@@ -248,7 +270,7 @@ def _is_answer(block: Block, plain: str) -> bool:
 def _strip_header(sentence: str) -> str:
     """Return a sentence without the label, the place and the person in front of it."""
     for _ in range(3):
-        ends = [end for end in _HEADER_END.finditer(sentence[:_MAX_HEADER_LENGTH])]
+        ends = list(_HEADER_END.finditer(sentence[:_MAX_HEADER_LENGTH]))
         cut = next((end for end in reversed(ends) if _is_header(sentence[: end.start()])), None)
         if cut is None:
             break
@@ -260,16 +282,17 @@ def _is_header(text: str) -> bool:
     """Return whether nothing is left of a text without labels, places and persons, so that it states nothing."""
     rest = _PLACE.sub(" ", _CODE.sub(lambda code: code[0] if _FILE.search(code[0]) else "x", text))
     rest = _SEVERITY_WORD.sub(" ", re.sub(r"@\w+|[!#]\d+", " ", rest))
-    known = "finding review reviewer comment remark on of line fix should in and correctness performance style befund remarque "
-    known += "sur ligne comentario en zeile zu severity"
-    left = [word for word in list_words(rest) if word.lower() not in known.split()]
-    return rest != text and not left or (_ANNOUNCED.match(text) is not None and len(left) <= 1)
+    left = [word for word in list_words(rest) if word.lower() not in _HEADER_WORDS]
+    return (rest != text and not left) or (_ANNOUNCED.match(text) is not None and len(left) <= 1)
 
 
 def _tell_rejection(remark: Remark, rules: Sequence[str], fix: str) -> str:
     """Tell what was rejected, as something of the past."""
     others = [text for text in remark.sentences if text not in rules and not is_order(text)]
     defect = next((text for text in others if len(list_words(text)) > 2), "")
+    defect = (
+        re.sub(rf"\W*{_PLACE.pattern}\W*$", "", defect) if _PLACE.search(defect[-_MAX_HEADER_LENGTH // 2 :]) else defect
+    )
     place = f" in `{remark.file}`" if remark.file else ""
     what = f": “{_shorten(defect)}”" if defect else ""
     answer = f" Then it was changed: {fix}." if fix else ""
@@ -317,7 +340,9 @@ def _put_as_rule(said: str, fix: str, rejected: str) -> str:
     first = next(iter(split_sentences(said)), said).rstrip(" .")
     if absence := _ABSENCE.match(first):
         thing = absence["thing"].strip()
-        thing = _NEEDS_ARTICLE.sub("an " if thing[:1].lower() in "aeiou" else "a ", thing) if thing[:1] != "`" else thing
+        thing = (
+            _NEEDS_ARTICLE.sub("an " if thing[:1].lower() in "aeiou" else "a ", thing) if thing[:1] != "`" else thing
+        )
         return f"Give {_name_kind(absence['what'])} {thing}: {rejected} without"
     if is_order(fix):
         return f"{fix.rstrip(' .')}: {rejected} otherwise"
