@@ -26,6 +26,7 @@ from learnt.mine.extract import LearningDraft, NoDraft, extract
 from learnt.mine.lessons import observe_words
 from learnt.mine.observe import observe_steps
 from learnt.mine.quality import find_flaw, find_flaw_in
+from learnt.mine.rejections import observe_rejections
 from learnt.mine.reviews import find_recurring, observe_reviews, read_findings
 from learnt.model import PROGRAM, TEXT_LIMIT, TITLE_LIMIT, Discovery, Learning, Task, Value, new_id, text_id
 from learnt.project import head_commit
@@ -161,8 +162,9 @@ def _observe_task(context: Context, task: Task, material: Sequence[Material]) ->
     commits = {part.attempt: part.commit for part in material}
     for attempt in reversed(attempts):
         if attempt.id in words and attempt.transcript:
-            for discovery in observe_steps(_read_steps(attempt.transcript), folder=context.root):
-                yield discovery.replace(attempt=attempt.id, commit=commits[attempt.id])
+            for observe in (observe_steps, observe_rejections):
+                for discovery in observe(_read_steps(attempt.transcript), folder=context.root):
+                    yield discovery.replace(attempt=attempt.id, commit=commits[attempt.id])
     if task.type == "session":
         for turn in material:
             for discovery in observe_words(words[turn.attempt]):

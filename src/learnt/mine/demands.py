@@ -15,6 +15,7 @@ from learnt.mine.complaint import generalise
 from learnt.mine.norms import has_duty, states_rule
 from learnt.model import Value
 from learnt.text.clean import clean, fold
+from learnt.text.sentences import is_whole
 from learnt.text.triggers import beginning_and_end
 from learnt.text.verbs import is_base_form, list_words
 
@@ -23,6 +24,9 @@ _MAX_LINE_LENGTH = 500
 _MAX_LINES = 400
 _MAX_DEMANDS = 3
 _MIN_WORDS = 3
+_MIN_RULE_WORDS = 4
+_MAX_RULE_LENGTH = 160
+_POINTS_BACK = re.compile(r"\b(?:one|it|them|this|that|its|these)\b", re.IGNORECASE)
 PATH = re.compile(
     r"(?<![\w/.])\.?\.?/?(?:[\w.@+-]+/)+[\w.@*+-]*|(?<![\w/.@-])\.?[\w-]+(?:\.[\w-]+)*\.[a-z]\w{0,9}(?![\w(])|"
     r"\.\w[\w.-]+\w"
@@ -175,10 +179,15 @@ def _read_line(line: str, file: str, folder: str) -> Demand | None:
         file = prefix["file"] or file
         place = prefix.end()
     message = fold(generalise(message[place:], folder)).strip(" .:")
-    if len(list_words(message)) < _MIN_WORDS or _ABOUT_CODE.search(message) or not demands(message):
+    if not is_demand(message):
         return None
     is_rule = any(states_rule(clause, is_prose=False) for clause in split_clauses(message))
     return Demand(message=message, file=generalise(file, folder), rule=rule, is_rule=is_rule)
+
+
+def is_demand(message: str) -> bool:
+    """Return whether a message demands something, and is not about unfinished code."""
+    return len(list_words(message)) >= _MIN_WORDS and not _ABOUT_CODE.search(message) and demands(message)
 
 
 def demands(message: str) -> bool:
@@ -205,6 +214,24 @@ def split_clauses(message: str) -> list[str]:
     """Return the parts of a message that may be sentences of their own."""
     quoted = [match[1] for match in _QUOTED_SENTENCE.finditer(message)]
     return [fold(piece).strip(" .,:") for piece in (*quoted, *_CLAUSE_END.split(message)) if piece.strip()]
+
+
+def find_whole_rule(demand: Demand) -> str:
+    """Return what a demand says in general, as a sentence that can be understood alone; empty if there is none."""
+    rules = [clause for clause in split_clauses(demand.message) if states_rule(clause, is_prose=False)]
+    candidates = (*rules, demand.message) if demand.is_timeless else rules
+    return next((sentence for rule in candidates if _stands_alone(sentence := _capitalise(rule))), "")
+
+
+def _stands_alone(sentence: str) -> bool:
+    is_clear = not _POINTS_BACK.search(sentence) or prescribes(sentence)
+    is_long_enough = len(list_words(sentence)) > _MIN_RULE_WORDS
+    return is_clear and is_long_enough and len(sentence) <= _MAX_RULE_LENGTH and is_whole(sentence)
+
+
+def _capitalise(text: str) -> str:
+    """Return a text that starts like a sentence; a name stays as it is."""
+    return text[:1].upper() + text[1:] if text.split(" ", 1)[0].isalpha() else text
 
 
 def _repeats(demand: Demand, other: Demand) -> bool:

@@ -55,6 +55,8 @@ _DUTIES = _ABSOLUTE | frozenset(
     "otherwise "
     "müssen muss dürfen darf sollen sollten sollte gehören gehört nur kein keine keinen doivent deben".split()
 )
+# What a tool cannot do is no duty.
+_DUTIES_OF_TOOLS = _DUTIES - {"can't", "otherwise"}
 _PLURAL_DUTIES = frozenset("müssen dürfen sollen sollten gehören".split())
 _STANDING_ORDERS = frozenset(
     "never always don't avoid no immer nie niemals keine kein toujours jamais siempre nunca only".split()
@@ -91,9 +93,9 @@ def states_rule(sentence: str, *, is_prose: bool = True) -> bool:
     return any(_is_rule(clause, is_prose=is_prose) for clause in _split_clauses(text))
 
 
-def has_duty(sentence: str) -> bool:
-    """Return whether a sentence says what must or must not be, whatever it is about."""
-    return not _DUTIES.isdisjoint(_TOKEN.findall(_write_as_words(sentence)))
+def has_duty(message: str) -> bool:
+    """Return whether a tool's message says what must or must not be, whatever it is about."""
+    return not _DUTIES_OF_TOOLS.isdisjoint(_TOKEN.findall(_write_as_words(message)))
 
 
 def _write_as_words(sentence: str) -> str:
@@ -120,10 +122,11 @@ def _split_clauses(text: str) -> Iterator[list[str]]:
 def _is_rule(words: Sequence[str], *, is_prose: bool) -> bool:
     if words[0] in _STANDING_ORDERS and len(words) > 2 and not words[1].endswith("ing"):
         return _CASE.isdisjoint(words)
-    place = next((place for place, word in enumerate(words) if word in _DUTIES), -1)
+    known_duties = _DUTIES if is_prose else _DUTIES_OF_TOOLS
+    place = next((place for place, word in enumerate(words) if word in known_duties), -1)
     if place < 0 or place > _MAX_SUBJECT_WORDS:
         return False
-    duties, subject = _DUTIES.intersection(words), words[:place] or words
+    duties, subject = known_duties.intersection(words), words[:place] or words
     if subject[0] == _SCOPE_WORD:
         subject = words[1:]
     return bool(subject) and _is_general(subject, duties, is_prose=is_prose) and _is_free_of_case(words, subject)

@@ -18,7 +18,15 @@ from learnt.mine.calls import MAX_EXCERPT_LENGTH, format_command
 from learnt.mine.checks import compare_lines, find_nearest
 from learnt.mine.complaint import find_error, generalise, is_conflict, was_aborted
 from learnt.mine.corrections import find_requested_command
-from learnt.mine.demands import Demand, demands, is_test_run, prescribes, read_demands, split_clauses
+from learnt.mine.demands import (
+    Demand,
+    demands,
+    find_whole_rule,
+    is_test_run,
+    prescribes,
+    read_demands,
+    split_clauses,
+)
 from learnt.mine.norms import states_rule
 from learnt.mine.reviews import Remark, cut_clause, describe_remark, find_rules, looks_like_review, read_remarks
 from learnt.mine.shell import Part, is_check, split_command
@@ -42,8 +50,6 @@ _FORGET_AFTER = 80
 _MAX_SHOWN_LENGTH = 80
 _MAX_ERROR_LENGTH = 300
 _MAX_QUOTE_LENGTH = 70
-_MAX_RULE_LENGTH = 160
-_MIN_RULE_WORDS = 4
 _LOOKING = frozenset(
     "ls cat head tail grep rg find sed awk stat file less diff tree pwd echo which type wc jq curl sleep true "
     "cd".split()
@@ -52,7 +58,6 @@ _GIT_LOOKING = frozenset("status diff log show branch blame remote fetch stash a
 _GATES = (("git", "commit"), ("git", "push"), ("git", "merge"))
 _CODE = re.compile(r"`([^`\n]+)`")
 _IDENTIFIER = re.compile(r"[A-Za-z_][\w]*")
-_POINTS_BACK = re.compile(r"\b(?:one|it|them|this|that|its|these)\b", re.IGNORECASE)
 _DEFINES = r"\b(?:def|class|func|fn|function|const|let|var|type|interface|struct)\s+{}\b|^\s*{}\s*="
 _FIRST_PERSON = re.compile(r"\b(?:i|i'm|i'll|i've|let me|let's|we'll|now)\b|\?", re.IGNORECASE)
 
@@ -168,6 +173,7 @@ class RejectionReader:
         elif call.does == "run":
             parts = split_command(call.text)
             if step.failed:
+                yield from self._settle_some(parts, step.text)
                 self._note_rejection(call, parts, step.text)
             else:
                 yield from self._settle(call, parts, step.text)
@@ -198,6 +204,20 @@ class RejectionReader:
             edited=next((change.path for change in reversed(self._changes) if change.path), ""),
         )
         self._rejections = [*self._rejections, rejection][-_MAX_REJECTIONS:]
+
+    def _settle_some(self, parts: tuple[Part, ...], output: str) -> Iterator[Discovery]:
+        """Yield the demands that a check no longer makes, although it fails because of others."""
+        intents = {part.intent for part in parts}
+        now = [demand.message for demand in read_demands(output, self._folder)]
+        if not now:
+            return  # it may have stopped before it came so far
+        for number, rejection in enumerate(self._rejections):
+            met = tuple(demand for demand in rejection.demands if demand.message not in now)
+            if rejection.intents == intents and met:
+                since = [change for change in self._changes if change.at > rejection.at and change.path]
+                yield from _learn(rejection.replace(demands=met), since, (), self._folder)
+                rest = tuple(demand for demand in rejection.demands if demand not in met)
+                self._rejections[number] = rejection.replace(demands=rest)
 
     def _settle(self, call: Step, parts: tuple[Part, ...], output: str) -> Iterator[Discovery]:
         """Yield what was rejected by the checks that pass now."""
@@ -262,12 +282,12 @@ def _is_worth_knowing(demand: Demand, rejection: _Rejection, since: Sequence[_Ch
 
 def _put(demand: Demand, check: str, explanation: str, remedy: _Remedy) -> str:
     """Return the rule as a sentence: the check's own, the agent's, or one that quotes the check."""
-    message = demand.message
-    rules = [clause for clause in split_clauses(message) if states_rule(clause, is_prose=False)]
-    whole = [rule for rule in (*rules, *([message] if demand.is_timeless else [])) if _stands_alone(rule)]
-    if whole or explanation:
-        return _capitalise(whole[0]) if whole else cut_clause(explanation)
-    said = rules[0] if rules else message
+    if rule := find_whole_rule(demand):
+        return rule
+    if explanation:
+        return cut_clause(explanation)
+    rules = [clause for clause in split_clauses(demand.message) if states_rule(clause, is_prose=False)]
+    said = rules[0] if rules else demand.message
     if remedy.is_elsewhere:
         start = f"Change `{remedy.path}` as well, or `{check}` says"
         quoted = _quote(said, TITLE_LIMIT - len(start))
@@ -281,17 +301,6 @@ def _put(demand: Demand, check: str, explanation: str, remedy: _Remedy) -> str:
     )
 
 
-def _stands_alone(rule: str) -> bool:
-    """Return whether a rule can be understood without what the check said before it."""
-    is_clear = not _POINTS_BACK.search(rule) or prescribes(rule)
-    return (
-        is_clear
-        and len(list_words(rule)) > _MIN_RULE_WORDS
-        and len(rule) <= _MAX_RULE_LENGTH
-        and is_whole(_capitalise(rule))
-    )
-
-
 def _quote(message: str, room: int) -> str:
     """Return a message in quotation marks, or its first clause that fits and demands something; empty if none "
     "does."""
@@ -301,10 +310,6 @@ def _quote(message: str, room: int) -> str:
     if not fitting and room == _MAX_QUOTE_LENGTH:
         fitting = f"{message[: room - 2].rpartition(' ')[0]} …"
     return f"“{fitting}”" if fitting else ""
-
-
-def _capitalise(text: str) -> str:
-    return text[:1].upper() + text[1:] if text.split(" ", 1)[0].isalpha() else text
 
 
 def _name_check(rejection: _Rejection) -> str:

@@ -27,7 +27,7 @@ from learnt.text.sentences import (
     split_sentences,
     strip_markup,
 )
-from learnt.text.verbs import is_base_form, is_past, is_present, list_words
+from learnt.text.verbs import base_of, is_auxiliary, is_base_form, is_past, is_present, list_words
 from learnt.text.words import words
 
 _MAX_REVIEW_LENGTH = 200_000
@@ -92,8 +92,8 @@ _MIN_SHARED_WORDS = 0.6
 _MIN_OVERLAP = 0.5
 # What something has not got: `the HTTP call in `a.py` lacks a timeout`.
 _ABSENCE = re.compile(
-    r"^(?P<what>[^.;:,]{2,80}?) (?:lacks?|misses|(?:has|have|had) no|(?:does|do)(?: not|n't) have|(?:is|are) missing|"
-    r"(?:is|are) without|comes? without) (?P<thing>[^.;:,]{2,60})",
+    r"^(?P<what>(?:`[^`]{1,80}`|[^.;:,`]){1,80}?) (?:lacks?|misses|(?:has|have|had) no|(?:does|do)(?: not|n't) have|"
+    r"(?:is|are) missing|(?:is|are) without|comes? without) (?P<thing>[^.;:,]{2,60})",
     re.IGNORECASE,
 )
 _ARTICLE = re.compile(r"^(?:the|this|that|these|those|a|an|our|new|one|some) ", re.IGNORECASE)
@@ -319,20 +319,20 @@ def _describe_finding(
     """Return the rule that a finding broke, and all places in which it was found."""
     said = generalise(_strip_header(finding.text)).strip(" -–—:")
     places = _list_places(alike)
-    where = f" in {_join(f'`{place}`' for place in places[:_MAX_PLACES])}" if places else ""
+    where = _join(f"`{place}`" for place in places[:_MAX_PLACES])
     who = f"{reviews} reviews" if reviews > 1 else "a review"
-    rejected = f"{who[:1].upper()}{who[1:]} rejected{where}: “{said.rstrip(' .')}”."
+    rejected = f"{who[:1].upper()}{who[1:]} rejected{where and f' in {where}'}: “{said.rstrip(' .')}”."
     return Discovery(
         type=type,
         rule="review",
-        text=_put_as_rule(said, fix, f"{who} rejected it{where}"),
+        text=_put_as_rule(said, fix, who, where),
         worked=fix.rstrip(" ."),
         excerpt=f"{rejected} It was changed: {fix}" if fix else rejected,
         files=tuple(places),
     )
 
 
-def _put_as_rule(said: str, fix: str, rejected: str) -> str:
+def _put_as_rule(said: str, fix: str, who: str, where: str) -> str:
     """Return what to do or avoid, from what a finding complains about."""
     rule = next((sentence for sentence in split_sentences(said) if states_rule(sentence)), "")
     if rule:
@@ -340,25 +340,34 @@ def _put_as_rule(said: str, fix: str, rejected: str) -> str:
     first = next(iter(split_sentences(said)), said).rstrip(" .")
     if absence := _ABSENCE.match(first):
         thing = absence["thing"].strip()
-        thing = (
-            _NEEDS_ARTICLE.sub("an " if thing[:1].lower() in "aeiou" else "a ", thing) if thing[:1] != "`" else thing
-        )
-        return f"Give {_name_kind(absence['what'])} {thing}: {rejected} without"
-    if is_order(fix):
-        return f"{fix.rstrip(' .')}: {rejected} otherwise"
+        article = "an " if thing[:1].lower() in "aeiou" else "a "
+        thing = _NEEDS_ARTICLE.sub(article, thing) if thing[:1] != "`" else thing
+        return f"Give {_name_kind(absence['what'])} {thing}: {who} rejected {where or 'a change'} without it"
+    place = where and f" in {where}"
+    if order := _put_as_order(fix):
+        return f"{order}: {who} asked for it{place}"
     subject, _, rest = first.partition(" ")
     if subject.startswith("`") and rest and is_present(rest.split(" ", 1)[0]):
-        return f"Avoid code that {rest}: {rejected}"
-    return f"Avoid this: “{first}”, {rejected}"
+        return f"Avoid code that {rest}: {who} rejected it{place}"
+    return f"Avoid this: “{first}”, {who} rejected it{place}"
+
+
+def _put_as_order(fix: str) -> str:
+    """Return what was done as what to do: `Log the error` for `I logged the error.`; empty if that is not possible."""
+    done = fix.removeprefix("I ").removeprefix("have ").rstrip(" .")
+    first, _, rest = done.partition(" ")
+    if is_past(first) and is_base_form(base_of(first)) and not any(map(is_auxiliary, list_words(rest)[:4])):
+        done = f"{base_of(first).capitalize()} {rest}"
+    return done if is_order(done) else ""
 
 
 def _name_kind(what: str) -> str:
     """Return a thing as one of its kind: `every HTTP call` for `the HTTP call in a.py`."""
     kind = _WHERE.sub("", _ARTICLE.sub("", what.strip()))
-    names = _CODE.findall(kind)
+    names = [name for name in _CODE.findall(kind) if not _FILE.search(name)]
     rest = fold(_CODE.sub(" ", kind))
     if not rest:
-        return f"code like {names[0]}" if names else "it"
+        return f"code like {names[0]}" if names else "such code"
     return rest if rest.endswith("s") else f"every {rest}"
 
 
