@@ -8,7 +8,7 @@ material is kept for the next run. New learnings are on trial; a person decides 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 
@@ -28,7 +28,7 @@ from learnt.mine.observe import observe_steps
 from learnt.mine.quality import find_flaw, find_flaw_in
 from learnt.mine.rejections import observe_rejections
 from learnt.mine.reviews import find_recurring, observe_reviews, read_findings
-from learnt.model import PROGRAM, TEXT_LIMIT, TITLE_LIMIT, Discovery, Learning, Task, Value, new_id, text_id
+from learnt.model import PROGRAM, TEXT_LIMIT, TITLE_LIMIT, Attempt, Discovery, Learning, Task, Value, new_id, text_id
 from learnt.project import head_commit
 from learnt.store import learnings, mined, reviews, session_database, tasks
 from learnt.store.database import Database
@@ -160,16 +160,30 @@ def _observe_task(context: Context, task: Task, material: Sequence[Material]) ->
     attempts = tasks.attempts(context.store.database, task.id)
     words = {part.attempt: remove_sigils(part.text) for part in material}
     commits = {part.attempt: part.commit for part in material}
-    for attempt in reversed(attempts):
-        if attempt.id in words and attempt.transcript:
-            for observe in (observe_steps, observe_rejections):
-                for discovery in observe(_read_steps(attempt.transcript), folder=context.root):
-                    yield discovery.replace(attempt=attempt.id, commit=commits[attempt.id])
-    if task.type == "session":
-        for turn in material:
-            for discovery in observe_words(words[turn.attempt]):
-                yield discovery.replace(attempt=turn.attempt, commit=turn.commit)
-        return
+    for attempt, discovery in chain(
+        _observe_transcripts(context, [attempt for attempt in reversed(attempts) if attempt.id in words]),
+        _observe_turns(words) if task.type == "session" else _observe_result(context, task, attempts, words),
+    ):
+        yield discovery.replace(attempt=attempt, commit=commits.get(attempt, ""))
+
+
+def _observe_transcripts(context: Context, attempts: Iterable[Attempt]) -> Iterator[tuple[str, Discovery]]:
+    """Yield what was overcome, rejected and then accepted in the attempts' transcripts."""
+    for attempt in attempts:
+        for observe in (observe_steps, observe_rejections) if attempt.transcript else ():
+            for discovery in observe(_read_steps(attempt.transcript), folder=context.root):
+                yield attempt.id, discovery
+
+
+def _observe_turns(words: Mapping[str, str]) -> Iterator[tuple[str, Discovery]]:
+    """Yield what an agent says at the end of each turn."""
+    return ((turn, discovery) for turn, text in words.items() for discovery in observe_words(text))
+
+
+def _observe_result(
+    context: Context, task: Task, attempts: Sequence[Attempt], words: Mapping[str, str]
+) -> Iterator[tuple[str, Discovery]]:
+    """Yield what failed attempts and reviews teach, once an attempt at the task was done."""
     done = next((attempt for attempt in attempts if attempt.result == "done"), None)
     if done is None:
         return
@@ -179,9 +193,9 @@ def _observe_task(context: Context, task: Task, material: Sequence[Material]) ->
         if attempt.id in words and attempt.id in reports:
             lesson = observe_attempts(reports[attempt.id], summary=done.summary, said=last_words)
             if lesson is not None:
-                yield lesson.replace(attempt=attempt.id, commit=commits[attempt.id])
+                yield attempt.id, lesson
     for discovery in chain(observe_words(last_words), _observe_review(context, task, last_words, done.summary)):
-        yield discovery.replace(attempt=done.id, commit=commits.get(done.id, ""))
+        yield done.id, discovery
 
 
 def _observe_review(context: Context, task: Task, words: str, summary: str) -> Iterator[Discovery]:
