@@ -179,7 +179,18 @@ def read_conversation(context: Context, task: Task, path: str, messages: Sequenc
     by_rejections = observe_rejections(steps(path, session_database), folder=folder or context.root)
     by_words = observe_words(remove_sigils(messages[-1] if messages else ""))
     discoveries = [redact_discovery(context, discovery, task) for discovery in chain(by_steps, by_rejections, by_words)]
-    return TaskReading(task=task, words="\n\n".join(messages), discoveries=tuple(discoveries))
+    return TaskReading(task=task, words=_read_dialogue(context, path, messages), discoveries=tuple(discoveries))
+
+
+def _read_dialogue(context: Context, path: str, messages: Sequence[str]) -> str:
+    """Return what the user and the agent said, for the model; without a model, nothing reads it."""
+    if not asks_a_model(context):
+        return ""
+    dialogue = _LastMessages()
+    for step in steps(path, session_database):
+        if step.kind in ("prompt", "said") and not step.aside:
+            dialogue.add(f"{'User' if step.kind == 'prompt' else 'Agent'}: {clean(step.text)}")
+    return "\n\n".join(dialogue.messages) or "\n\n".join(messages)
 
 
 def learn_from_transcript(context: Context, reading: TaskReading, attempt: str, source: str, size: int) -> MiningReport:

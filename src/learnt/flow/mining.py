@@ -14,7 +14,7 @@ from functools import partial
 from itertools import chain
 
 from learnt.clients.kit.transcript import Step, steps
-from learnt.debrief.sigils import remove_sigils
+from learnt.debrief.sigils import kind_of, remove_sigils
 from learnt.errors import LearntError, ModelFailed, NoModel, SpendingCap, TryAgain
 from learnt.flow.briefs import SearchRequest, search
 from learnt.flow.context import Context, Talk
@@ -460,7 +460,7 @@ class _Intake:
     ) -> Learning:
         """Return a new learning; fields that the draft leaves empty are copied from the learning that it revises."""
         now, task = self._context.clock(), self._task
-        drafted = draft.as_dict() if draft else {}
+        drafted = {"kind": "" if revises else kind_of(discovery.type), **(draft.as_dict() if draft else {})}
         fields = {name: value for name, value in drafted.items() if name in STATEMENT_FIELDS and value}
         if revises is not None:
             fields = {**{name: getattr(revises, name) for name in STATEMENT_FIELDS}, **fields}
