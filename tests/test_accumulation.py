@@ -384,6 +384,31 @@ def test_the_model_reads_the_task_what_was_said_what_is_known_and_the_project_s_
     assert "patterns that can be used again" not in theirs
 
 
+def test_of_a_conversation_the_model_reads_both_sides_and_what_the_rules_found_in_one_call(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompt = "Mend the tills, and never touch `vat.py`"
+    path = correction("claude", shop.folder.parent / "s.jsonl", folder=shop.folder, prompt=prompt)
+    told = {**addition(1), "when": ["the till test does not start", "pytest is missing"]}
+    with Model("command", shop.folder.parent, monkeypatch, answer(told)) as asked, shop.open() as memory:
+        memory.transcripts.debrief(path)
+        (question,) = asked.asked
+    for part in (f"User: {prompt}", "Agent: Mended the tills.", "then worked: uv run pytest tests", "`when`"):
+        assert part in question
+    (learning,) = shop.all().values()
+    assert (learning.cues, learning.kind) == (("the till test does not start", "pytest is missing"), "gotcha")
+
+
+def test_what_a_model_adds_passes_the_same_checks_as_what_the_rules_find(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vague = change("ADD", type="pattern", title="All tests pass now")
+    with Model("command", shop.folder.parent, monkeypatch, answer(vague)):
+        finish(shop, range(1, 2))
+        assert "skipped: " in shop.update()
+    assert vague["title"] not in shop.all()
+
+
 def test_no_model_is_asked_that_nobody_named(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch, model: Callable[..., Model]
 ) -> None:
