@@ -1,0 +1,267 @@
+"""Find the lesson in a passage: the sentence that states it, and its neighbours that give the reason.
+
+A passage is a paragraph or a list item of a text, under its heading or the line that introduces its list. Its best
+sentence by `rating` becomes a lesson if it rates high enough. Sentences around it that explain it stay with it, so that
+the lesson can be understood alone; reports of what was done do not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from learnt.mine.rating import REPORT_LABEL, hide_code, rate, stands_alone, starts_with_reference, strip_announcement
+from learnt.model import TITLE_LIMIT, Value
+from learnt.text.sentences import HEADING, ITEM, PARAGRAPH, find_sentences, is_whole, read_blocks, strip_markup
+
+_MIN_RATING = 3.0
+_MIN_LENGTH, _MAX_LENGTH = 25, 600
+_MAX_OBSERVATION = 500
+_MAX_BEFORE, _MAX_BEHIND = 3, 2
+_MIN_SUPPORT = 1.5
+_FRAGMENT = -10.0
+# What a sentence gains or loses by its place, and as a title.
+_CLAUSE = 0.5
+_ORDER, _ALONE = 1.5, 1.5
+_ANNOUNCED = 1.5
+_EXPLAINED = 1.0
+_UNLABELLED_ITEM = -1.5
+_REPORT_SECTION = -4.0
+_LESSON_SECTION = 2.0
+_ABOUT_LESSONS = re.compile(
+    r"\b(?:note|notes|lessons?|learnings?|gotchas?|caveats?|tips?|pitfalls?|traps?|remember|takeaways?|know|knowing|"
+    r"noting|mind|next time|future|careful|important|rules?|conventions?|why|causes?|reasons?|background|details?|"
+    r"hinweise?|wichtig|à savoir|à noter|importante?)\b",
+    re.IGNORECASE,
+)
+_ABOUT_WORK = re.compile(
+    r"\b(?:chang\w+|files?|tests?|added|removed|fixed|fix|done|open|plans?|steps?|contents?|results?|status|commits?|"
+    r"summary|conflicts?|remarks?|implemented|verification|touched|did|todo|remaining|follow[- ]ups?|findings?|"
+    r"in the branch|screenshots?|questions?|features?|options?|numbers|geändert|modifi\w+|cambios)\b",
+    re.IGNORECASE,
+)
+_EXPLAINS = re.compile(
+    r"\b(?:(?:the|had one|one) (?:cause|reason|culprit|trap|catch)|cause|reason|because|why|turn(?:s|ed) out|came from|"
+    r"went wrong|fail(?:s|ed|ure)|los[et] (?:a while|time)|took (?:me|two|a)|gotcha|wrong path|rejected|error|misled|"
+    r"had no effect|deshalb|weil|parce que|porque)\b",
+    re.IGNORECASE,
+)
+# Behind these a clause can stand alone.
+_MAIN_CLAUSE = re.compile(r"; |: | [–—-] |,? because |, since ")
+# Where a long sentence can be cut, and whether what follows can stand alone.
+_CLAUSE_END = re.compile(
+    r"(?P<strong>; |: | [–—-] |,? because |, since |, (?:so|and|but|therefore|thus) )|"
+    r", (?:as|otherwise|or|which|while|where|whereas|even|not|unless|except|if|when|until|no|without)\b|"
+    r" (?:so that|since|otherwise|unless|even though|even if|whereas|until|as long as|weil|damit|sonst|"
+    r"parce que|sinon|porque)\b",
+    re.IGNORECASE,
+)
+
+
+class Passage(Value):
+    """The sentences of a paragraph or a list item, and the heading or line that introduces it."""
+
+    sentences: tuple[str, ...]
+    kind: str = PARAGRAPH
+    label: str = ""
+
+
+class Lesson(Value):
+    """A statement that holds beyond the task in which it was made."""
+
+    title: str
+    """The statement, as short as it stays a whole sentence."""
+    action: str
+    """What to do, if the title does not say all of it."""
+    observation: str
+    """The sentences that state the lesson and its reason."""
+    rating: float
+    is_order: bool
+
+
+class _Rated(Value):
+    """A sentence, the statement in it, and its rating in its place."""
+
+    sentence: str
+    statement: str
+    rating: float
+    is_report: bool
+    is_order: bool
+    stands_alone: bool
+
+    @property
+    def rank(self) -> float:
+        """How well it would serve as the title of its passage."""
+        return self.rating + _ORDER * self.is_order + _ALONE * self.stands_alone
+
+
+def read_passages(text: str, own: str | None = None) -> Iterator[Passage]:
+    """Yield the passages of a cleaned text; of `own`, the text with everything quoted blanked, only what is left."""
+    heading = intro = ""
+    for block in read_blocks(text):
+        if block.kind == HEADING:
+            heading, intro = strip_markup(block.text), ""
+        elif block.kind in (PARAGRAPH, ITEM):
+            found = []
+            for start, end in find_sentences(block.text):
+                place = slice(block.place_of(start), block.place_of(end - 1) + 1)
+                if own is None or _is_own(text[place], own[place]):
+                    found.append(strip_markup(block.text[start:end]))
+            label = intro if block.kind == ITEM and intro else heading
+            if block.kind == PARAGRAPH:
+                intro = found[-1] if found and found[-1].endswith(":") else ""
+            if any(found):
+                yield Passage(sentences=tuple(filter(None, found)), kind=block.kind, label=label)
+
+
+def _is_own(text: str, own: str) -> bool:
+    """Return whether nothing but code in a sentence is quoted."""
+    plain = re.sub(r"(?<!`)(`++)[^`]++\1(?!`)", " ", text)
+    return bool(own.strip()) and plain.split() == own.split()
+
+
+def find_lesson(passage: Passage, *, least: float = _MIN_RATING) -> Lesson | None:
+    """Return the lesson that a passage states; None if it states none."""
+    rated = _rate_sentences(passage)
+    found = [number for number, sentence in enumerate(rated) if sentence.rating >= least]
+    for number in sorted(found, key=lambda number: (-rated[number].rank, number)):
+        lesson = _make_lesson(rated, number)
+        if lesson is not None:
+            return lesson
+    return None
+
+
+def _rate_sentences(passage: Passage) -> list[_Rated]:
+    section = _rate_section(passage)
+    explains = [_EXPLAINS.search(hide_code(sentence)) is not None for sentence in passage.sentences]
+    return [
+        _rate_sentence(sentence, section + _EXPLAINED * any((*explains[:number], *explains[number + 1 :])))
+        for number, sentence in enumerate(passage.sentences)
+    ]
+
+
+def _rate_sentence(sentence: str, bonus: float) -> _Rated:
+    """Return the rating of the best statement in a sentence: the whole sentence, or one of its main clauses."""
+    whole, announced = strip_announcement(sentence)
+    clauses = [] if REPORT_LABEL.match(whole) else _list_main_clauses(whole)
+    statements = [whole, *(strip_announcement(clause)[0] for clause in clauses)]
+    ratings = [
+        (rate(statement).total - _CLAUSE * (number > 0), -number)
+        if _MIN_LENGTH <= len(statement) <= _MAX_LENGTH and is_whole(statement)
+        else (_FRAGMENT, -number)
+        for number, statement in enumerate(statements)
+    ]
+    best, number = max(ratings)
+    statement = statements[-number]
+    rating = rate(statement)
+    return _Rated(
+        sentence=sentence,
+        statement=statement,
+        rating=best + bonus + _ANNOUNCED * announced,
+        is_report=rating.is_report or best == _FRAGMENT,
+        is_order=rating.is_order,
+        stands_alone=stands_alone(statement),
+    )
+
+
+def _rate_section(passage: Passage) -> float:
+    """Return what the heading of a passage, or its being a list item, says about its sentences."""
+    if passage.label and _ABOUT_LESSONS.search(passage.label):
+        return _LESSON_SECTION
+    if passage.label and _ABOUT_WORK.search(passage.label):
+        return _REPORT_SECTION
+    return _UNLABELLED_ITEM if passage.kind == ITEM else 0.0
+
+
+def _make_lesson(rated: Sequence[_Rated], number: int) -> Lesson | None:
+    """Return the lesson in one of the sentences, with what explains it; None if it cannot be understood alone."""
+    chosen = _add_neighbours(rated, number)
+    if chosen is None:
+        return None
+    main = rated[number]
+    others = [rated[other] for other in chosen if other != number and rated[other].rating >= 1]
+    named = next((one for one in (main, *others) if one.stands_alone), main)
+    title = shorten(named.statement)
+    orders = sorted((one for one in (main, *others) if one.is_order), key=lambda one: -one.rating)
+    action = next((one.statement for one in orders), main.statement)
+    return Lesson(
+        title=title,
+        action=action if action != title else "",
+        observation=" ".join(rated[other].sentence for other in chosen),
+        rating=main.rating,
+        is_order=main.is_order,
+    )
+
+
+def _add_neighbours(rated: Sequence[_Rated], number: int) -> list[int] | None:
+    """Return which sentences belong to a lesson: those that it needs, and those around it that explain it.
+
+    None if a sentence that it needs is missing.
+    """
+    chosen = _add_needed(rated, [number])
+    if chosen is None:
+        return None
+    for other in sorted(range(len(rated)), key=lambda other: (abs(other - number), other)):
+        near = number - _MAX_BEFORE <= other <= number + _MAX_BEHIND
+        if near and other not in chosen and _explains(rated[other]):
+            more = _add_needed(rated, [*chosen, other])
+            if more is not None and sum(len(rated[one].sentence) for one in more) <= _MAX_OBSERVATION:
+                chosen = more
+    return chosen
+
+
+def _add_needed(rated: Sequence[_Rated], chosen: Sequence[int]) -> list[int] | None:
+    """Return the chosen sentences and those that they refer to, in order; None if one of these is missing."""
+    needed = set(chosen)
+    for number in sorted(chosen, reverse=True):
+        while (
+            starts_with_reference(rated[number].statement) and rated[number].statement[:1] == rated[number].sentence[:1]
+        ):
+            number -= 1
+            if number < 0:
+                return None
+            needed.add(number)
+    return sorted(needed)
+
+
+def _explains(rated: _Rated) -> bool:
+    return not rated.is_report and rated.rating >= _MIN_SUPPORT
+
+
+def shorten(statement: str) -> str:
+    """Return a statement that fits into a title: whole, without remarks in brackets, or its best whole clause."""
+    if len(statement) <= TITLE_LIMIT + 1:  # a title has no full stop
+        return statement
+    bare = re.sub(r" \((?![^()]*\()[^()]*\)", "", statement)
+    if len(bare) <= TITLE_LIMIT + 1:
+        return bare
+    clauses = [clause for clause in _list_clauses(bare) if _MIN_LENGTH <= len(clause) <= TITLE_LIMIT]
+    titles = [clause for clause in clauses if is_whole(clause) and stands_alone(clause)]
+    best = max(titles, key=lambda clause: (rate(clause).total, len(clause)), default="")
+    return best if best and rate(best).is_rule else statement
+
+
+def _list_main_clauses(text: str) -> list[str]:
+    """Return the parts of a sentence that stand behind a colon, a semicolon, a dash or `because`."""
+    masked = _mask(text)
+    starts = [match.end() for match in _MAIN_CLAUSE.finditer(masked)]
+    ends = [*(match.start() for match in _MAIN_CLAUSE.finditer(masked)), len(text)]
+    return [_capitalise(text[start:end]) for start in starts for end in ends[-1:] if end > start]
+
+
+def _list_clauses(text: str) -> Iterator[str]:
+    """Yield the parts of a sentence that might be sentences of their own."""
+    cuts = [(cut.start(), cut.end(), bool(cut["strong"])) for cut in _CLAUSE_END.finditer(_mask(text))]
+    starts = [0, *(end for _, end, strong in cuts if strong)]
+    ends = [*(start for start, _, _ in cuts), len(text)]
+    yield from (_capitalise(text[start:end]) for start in starts for end in ends if end > start)
+
+
+def _mask(text: str) -> str:
+    """Return a text whose code and remarks in brackets have no signs at which it could be cut."""
+    return re.sub(r"`[^`]*`|\([^()]*\)", lambda part: "x" * len(part[0]), text)
+
+
+def _capitalise(clause: str) -> str:
+    clause = clause.strip(" ,;:–—")
+    return clause[:1].upper() + clause[1:]
