@@ -10,37 +10,38 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from learnt.mine.passages import Lesson, Passage, find_lesson, read_passages
-from learnt.mine.rating import hide_code, rate, stands_alone
+from learnt.mine.passages import Passage, find_lesson, read_passages
+from learnt.mine.rating import hide_code, is_order, rate, stands_alone
 from learnt.model import TITLE_LIMIT, Discovery
 from learnt.text.clean import clean, fold
 from learnt.text.sentences import ITEM, is_whole
 
 _MAX_BODY_LENGTH = 20_000
 _MAX_REASON_LENGTH = 450
-_MIN_RATING = 3.5
 _PREFIX = re.compile(r"^(?:\[[\w ./-]+\]\s*|[\w./-]+(?:\([^()]*\))?!?:\s+)(?=\S)")
 _NUMBER = re.compile(r"\s*\((?:GH-|PR )?#?\d+\)$|\s+#\d+$")
 _NOTHING_TO_LEARN = re.compile(
     r"^(?:(?:merge|bump|release|prepare|version|v?\d+[.\d]*\w*|wip\b|fixup!|squash!|initial commit|upgrade|update|lint|format|"
     r"reformat|re-?word|translat\w+|typos?|polish|address|apply|clean ?up|tidy|whitespace|changelog|back to development|"
-    r"start (?:of )?\d|add (?:changelog|docs?|tests?|release notes)|autosquash|sync|tests? for|document|docs?)\b"
-    r"(?! (?:in|of|with|only|instead|not|never)\b)|"
+    r"start (?:of )?\d|add (?:changelog|docs?|tests?|release notes)|autosquash|sync|tests? for|document|docs?|clarify|explain|mention|"
+    r"describe)\b(?! (?:in|of|with|only|instead|not|never)\b)|"
     r"(?:docs?|style|chore|release|deps|build\(deps|ci\(deps|i18n|typo|changelog)(?:\([^)]*\))?!?: )|"
-    r"\b(?:typos?|changelog|release notes|spelling|dependabot|renovate|bump version)\b",
+    r"\b(?:typos?|changelog|release notes|spelling|dependabot|renovate|bump version|docs?|documentation|readme|"
+    r"docstrings?|quickstart|tutorial|guide|examples?|grammar|wording)\b",
     re.IGNORECASE,
 )
 _REVERT = re.compile(
     r"^\s*(?:revert(?:s|ed|ing)?|back(?:s|ed)? out|roll(?:s|ed)? back|undo(?:es)?)\b[:\s]*(?P<what>.+?)\s*$", re.IGNORECASE
 )
 _BOILERPLATE = re.compile(
-    r"^(?:this )?revert(?:s|ed|ing)? (?:commit|[\w.-]+/[\w.-]+#\d|pull request|PR|#|[0-9a-f]{7,40})|^\(?cherry picked", re.IGNORECASE
+    r"^(?:this )?revert(?:s|ed|ing)? (?:commit|[\w.-]+/[\w.-]+#\d|pull request|PR|#|[0-9a-f]{7,40})|^\(?cherry picked|^conflicts:|^\[\d+\]", re.IGNORECASE
 )
 _UNNAMED_CHANGE = re.compile(
     r"^(?:(?:the|my|this|that|last|previous|latest|some|all|these|those|a|of|to|accidental|unwanted) )*(?:commits?|changes?|"
     r"merge|pr|pull request|patch|fix|it|this|that|version|bump|#?\d+|[0-9a-f]{7,40}|revert\b.*)?[.\"'”]*$",
     re.IGNORECASE,
 )
+_TO_OLD_STATE = re.compile(r"\brevert|\bback to\b|^to\b", re.IGNORECASE)
 _TROUBLE = re.compile(
     r"\b(?:br(?:oke|eaks|eaking|oken)|caus(?:es?|ed|ing)|fail(?:s|ed|ing|ures?)?|crash\w*|regress\w*|slow(?:er|ed|s)?|wrong|"
     r"missing|hangs?|hung|leak\w*|lost|los(?:es|ing)|doubled?|twice|unable|conflict\w*|incompatib\w+|worse|deadlock\w*|"
@@ -48,23 +49,23 @@ _TROUBLE = re.compile(
     re.IGNORECASE,
 )
 _REASONS = frozenset("cause consequence effect limit demand prohibition choice advice".split())
-# What a commit does, put as an order.
-_CHANGE_VERB = re.compile(
-    r"^(?:add|fix|remove|rename|move|update|bump|refactor|implement|introduce|replace|drop|change|clean|convert|extract|"
-    r"split|improve|support|allow|handle|ensure|check|test|make|merge|delete|create|extend|adjust|mention|document|"
-    r"simplify|rework|rewrite|switch|adapt|expose|enable|pass|set|return|raise|emit|also|include|import|put|call|apply|"
-    r"run|skip|mark|bring|provide|reorder|tweak|correct|reduce|expand|enhance|modify|upgrade|port|build|show|print|log|"
-    r"this (?:commit|change|patch|pr|adds?|fix(?:es)?|removes?|makes?|is an?|updates?|moves?|implements?|introduces?|"
-    r"allows?|changes?|enables?|prevents?|ensures?|should|will|reverts?))\b",
+_RULES = frozenset("demand prohibition announcement decision".split())
+_NOT_LASTING = frozenset(("plan", "address", "question", "guess", "perfect", "completion", "result", "here and now", "now", "hypothesis"))
+_CHANGE = re.compile(
+    r"^(?:fix|add|remov|updat|chang|mov|renam|switch|mak|us|allow|introduc|implement|revert)(?:e?s|ing)\b|^(?:this|these) (?:\w+ )?(?:commit|change|patch|pr|adds?|fix(?:es)?|removes?|makes?|is an?|updates?|moves?|implements?|"
+    r"introduces?|allows?|changes?|enables?|prevents?|ensures?|should|will|reverts?)\b|^(?:now|also)\b",
     re.IGNORECASE,
 )
-_MORE_THAN_CHANGE = frozenset("demand prohibition choice".split())
+# A subject that says how things are (not) to be done, not only what the commit does.
 _DECIDES = re.compile(
-    r"\b(?:never|not|don['’]t|instead of|rather than|only|until|keep|pin|avoid|always|must|disable|skip|without|stop|again|"
-    r"no longer|stay|separate|nicht|nie|statt)\b",
+    r"^(?:do not|don['’]t|never|avoid|stop|keep|always|pin|prefer|disable|only (?:use|run|call|build|allow))\b|"
+    r"\b(?:instead of|rather than|until)\b|, not |\bonly$|\b(?:nicht|nie|statt)\b",
     re.IGNORECASE,
 )
-_DECISION = 1.0
+_PROBLEM = re.compile(r"\b(?:problem|issue|bug|error|regression)\b", re.IGNORECASE)
+_INSISTS = re.compile(r"\b(?:never|always|please|until|again)\b", re.IGNORECASE)
+_FIXES = re.compile(r"^(?:fix|resolve|close|correct|handle|repair)", re.IGNORECASE)
+_MIN_RATING = 2.0
 
 
 def observe_commit(subject: str, body: str, files: Iterable[str] = ()) -> Discovery | None:
@@ -83,6 +84,8 @@ def _read_reasons(body: str) -> Iterator[Passage]:
     """Yield the paragraphs of a message, without lists and without what git or a platform added."""
     for passage in read_passages(body):
         sentences = tuple(sentence for sentence in passage.sentences if not _BOILERPLATE.match(sentence))
+        if sentences and is_order(sentences[0]) and not _INSISTS.search(sentences[0]):
+            sentences = sentences[1:]  # what the commit does, said once more
         if passage.kind != ITEM and sentences:
             yield passage.replace(sentences=sentences)
 
@@ -98,12 +101,13 @@ def _name_change(what: str) -> str:
     if what[:1] in "\"'“‘":
         what = what[1:].rstrip("\"'”’.")
     what = _NUMBER.sub("", _PREFIX.sub("", what)).rstrip(" .…")
-    return "" if _UNNAMED_CHANGE.match(what) or "revert" in what.lower() or len(what.split()) < 2 else what
+    is_named = len(what.split()) > 1 and not _UNNAMED_CHANGE.match(what) and not _TO_OLD_STATE.search(what)
+    return what if is_named else ""
 
 
 def _learn_from_revert(change: str, passages: list[Passage], evidence: Discovery) -> Discovery | None:
     """Return what is not to be done again, and why."""
-    reason = next(filter(None, map(_find_reason, passages)), "")
+    reason = next((reason for one in passages if (reason := _find_reason(one))), "")
     if not change or not reason:
         return None
     lessons = filter(None, (find_lesson(passage) for passage in passages))
@@ -114,10 +118,10 @@ def _learn_from_revert(change: str, passages: list[Passage], evidence: Discovery
     return evidence.replace(rule="revert", text=title, failed=change, worked=rule.rstrip("."), excerpt=reason)
 
 
-def _find_reason(passage: Passage) -> str:
-    """Return the sentences of a paragraph that say why a change was taken back; empty if it does not say so."""
+def _find_reason(passage: Passage, *, must_last: bool = False) -> str:
+    """Return the sentences of a paragraph that say why; empty if none of them does, or if what they say was only then."""
     whole = [sentence for sentence in passage.sentences if is_whole(sentence) and not _is_plan(sentence)]
-    if not any(_gives_reason(sentence) for sentence in whole):
+    if not any(map(_gives_reason, whole)) or (must_last and not any(map(_lasts, whole))):
         return ""
     return _take(whole, _MAX_REASON_LENGTH)
 
@@ -142,39 +146,35 @@ def _is_plan(sentence: str) -> bool:
 
 
 def _learn_from_decision(subject: str, passages: list[Passage], evidence: Discovery) -> Discovery | None:
-    """Return the lesson in the best paragraph of a message."""
-    decides = _DECIDES.search(subject) is not None
-    least = _MIN_RATING - _DECISION * decides
-    lessons = [lesson for lesson in (find_lesson(_without_changes(one), least=least) for one in passages) if lesson]
-    if not lessons:
+    """Return the rule that a message states, or what its subject decides and why."""
+    decides = _DECIDES.search(subject) is not None and _is_title(subject) and not _FIXES.match(subject)
+    rules = [find_lesson(passage, least=_MIN_RATING, may_lead=_states_rule) for passage in passages]
+    rule = max(filter(None, rules), key=lambda lesson: lesson.rating, default=None)
+    if decides and not (rule and stands_alone(rule.title)):
+        reason = next((reason for one in passages if (reason := _find_reason(one, must_last=True))), "")
+        action = rule.action or rule.title if rule else ""
+        return evidence.replace(type="pattern", text=subject, worked=action, excerpt=reason) if reason else None
+    if rule is None:
         return None
-    best = max(lessons, key=lambda lesson: lesson.rating)
-    title = subject if decides and not best.is_order and _is_title(subject) else best.title
-    return evidence.replace(
-        type="pattern" if best.is_order else "constraint",
-        text=title,
-        worked=_find_action(best, title),
-        excerpt=f"{subject}. {best.observation}" if title != subject else best.observation,
-    )
+    kind = "pattern" if rule.is_order else "constraint"
+    excerpt = f"{subject}. {rule.observation}"
+    return evidence.replace(type=kind, text=rule.title, worked=rule.action, excerpt=excerpt)
 
 
-def _without_changes(passage: Passage) -> Passage:
-    """Return a paragraph without the sentences that only say what the commit does."""
-    kept = [sentence for sentence in passage.sentences if not _is_change(sentence)]
-    return passage.replace(sentences=tuple(kept))
+def _states_rule(statement: str) -> bool:
+    """Return whether a sentence states a rule, not only what the commit does."""
+    features = set(rate(statement).features)
+    if _CHANGE.match(statement) or features & _NOT_LASTING or _PROBLEM.search(statement):
+        return False
+    return bool(features & _RULES) or ("choice" in features and bool(features & {"cause", "consequence", "scope"}))
 
 
-def _is_change(sentence: str) -> bool:
-    return _CHANGE_VERB.match(sentence) is not None and not any(
-        name in _MORE_THAN_CHANGE for name in rate(sentence).features
-    )
+def _lasts(statement: str) -> bool:
+    """Return whether a sentence says how things are, not only how they were or what the commit does."""
+    features = set(rate(statement).features)
+    return not (_CHANGE.match(statement) or features & {"order", "past", *_NOT_LASTING})
 
 
 def _is_title(subject: str) -> bool:
-    return len(subject) <= TITLE_LIMIT and is_whole(subject) and stands_alone(subject)
-
-
-def _find_action(lesson: Lesson, title: str) -> str:
-    if lesson.action:
-        return lesson.action
-    return lesson.title if lesson.title != title else ""
+    is_short = len(subject) <= TITLE_LIMIT
+    return is_short and is_whole(subject) and stands_alone(subject) and (is_order(subject) or not subject.isascii())

@@ -8,9 +8,9 @@ the lesson can be understood alone; reports of what was done do not.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from learnt.mine.rating import REPORT_LABEL, hide_code, rate, stands_alone, starts_with_reference, strip_announcement
+from learnt.mine.rating import REPORT_LABEL, capitalise, hide_code, rate, stands_alone, starts_with_reference, strip_announcement
 from learnt.model import TITLE_LIMIT, Value
 from learnt.text.sentences import HEADING, ITEM, PARAGRAPH, find_sentences, is_whole, read_blocks, strip_markup
 
@@ -46,12 +46,14 @@ _EXPLAINS = re.compile(
     r"had no effect|deshalb|weil|parce que|porque)\b",
     re.IGNORECASE,
 )
+# A line of code, of a log or of a traceback that nobody marked as one.
+_LOOKS_LIKE_CODE = re.compile(r"Traceback \(|\bFile \"|\w(?:Error|Exception|Warning): \w|>>> |[{};] *$|\w\(\w+, \w+=|^\w+ = ")
 # Behind these a clause can stand alone.
 _MAIN_CLAUSE = re.compile(r"; |: | [–—-] |,? because |, since ")
 # Where a long sentence can be cut, and whether what follows can stand alone.
 _CLAUSE_END = re.compile(
     r"(?P<strong>; |: | [–—-] |,? because |, since |, (?:so|and|but|therefore|thus) )|"
-    r", (?:as|otherwise|or|which|while|where|whereas|even|not|unless|except|if|when|until|no|without)\b|"
+    r", (?:as|otherwise|else|or|which|while|where|whereas|even|not|unless|except|if|when|until|no|without)\b|"
     r" (?:so that|since|otherwise|unless|even though|even if|whereas|until|as long as|weil|damit|sonst|"
     r"parce que|sinon|porque)\b",
     re.IGNORECASE,
@@ -106,12 +108,18 @@ def read_passages(text: str, own: str | None = None) -> Iterator[Passage]:
             for start, end in find_sentences(block.text):
                 place = slice(block.place_of(start), block.place_of(end - 1) + 1)
                 if own is None or _is_own(text[place], own[place]):
-                    found.append(strip_markup(block.text[start:end]))
+                    found.append(_unwrap(strip_markup(block.text[start:end])))
             label = intro if block.kind == ITEM and intro else heading
             if block.kind == PARAGRAPH:
                 intro = found[-1] if found and found[-1].endswith(":") else ""
             if any(found):
                 yield Passage(sentences=tuple(filter(None, found)), kind=block.kind, label=label)
+
+
+def _unwrap(sentence: str) -> str:
+    """Return a sentence without the brackets around all of it."""
+    inner = sentence[1:].rstrip(".")[:-1] if sentence.startswith("(") and sentence.rstrip(".").endswith(")") else ""
+    return sentence if not inner or "(" in inner or ")" in inner else inner
 
 
 def _is_own(text: str, own: str) -> bool:
@@ -120,10 +128,15 @@ def _is_own(text: str, own: str) -> bool:
     return bool(own.strip()) and plain.split() == own.split()
 
 
-def find_lesson(passage: Passage, *, least: float = _MIN_RATING) -> Lesson | None:
-    """Return the lesson that a passage states; None if it states none."""
+def find_lesson(
+    passage: Passage, *, least: float = _MIN_RATING, may_lead: Callable[[str], bool] = bool
+) -> Lesson | None:
+    """Return the lesson that a passage states; None if it states none.
+
+    `may_lead` says which statements can be the lesson; the others can only explain it.
+    """
     rated = _rate_sentences(passage)
-    found = [number for number, sentence in enumerate(rated) if sentence.rating >= least]
+    found = [number for number, one in enumerate(rated) if one.rating >= least and may_lead(one.statement)]
     for number in sorted(found, key=lambda number: (-rated[number].rank, number)):
         lesson = _make_lesson(rated, number)
         if lesson is not None:
@@ -143,11 +156,11 @@ def _rate_sentences(passage: Passage) -> list[_Rated]:
 def _rate_sentence(sentence: str, bonus: float) -> _Rated:
     """Return the rating of the best statement in a sentence: the whole sentence, or one of its main clauses."""
     whole, announced = strip_announcement(sentence)
-    clauses = [] if REPORT_LABEL.match(whole) else _list_main_clauses(whole)
+    clauses = [] if REPORT_LABEL.match(whole) or _LOOKS_LIKE_CODE.search(whole) else _list_main_clauses(whole)
     statements = [whole, *(strip_announcement(clause)[0] for clause in clauses)]
     ratings = [
         (rate(statement).total - _CLAUSE * (number > 0), -number)
-        if _MIN_LENGTH <= len(statement) <= _MAX_LENGTH and is_whole(statement)
+        if _can_state(statement)
         else (_FRAGMENT, -number)
         for number, statement in enumerate(statements)
     ]
@@ -162,6 +175,12 @@ def _rate_sentence(sentence: str, bonus: float) -> _Rated:
         is_order=rating.is_order,
         stands_alone=stands_alone(statement),
     )
+
+
+def _can_state(statement: str) -> bool:
+    """Return whether a text is a whole sentence, neither too short nor too long to state a lesson."""
+    has_length = _MIN_LENGTH <= len(statement) <= _MAX_LENGTH
+    return has_length and is_whole(statement) and not _LOOKS_LIKE_CODE.search(statement)
 
 
 def _rate_section(passage: Passage) -> float:
@@ -181,7 +200,7 @@ def _make_lesson(rated: Sequence[_Rated], number: int) -> Lesson | None:
     main = rated[number]
     others = [rated[other] for other in chosen if other != number and rated[other].rating >= 1]
     named = next((one for one in (main, *others) if one.stands_alone), main)
-    title = shorten(named.statement)
+    title = choose_clause(named.statement)
     orders = sorted((one for one in (main, *others) if one.is_order), key=lambda one: -one.rating)
     action = next((one.statement for one in orders), main.statement)
     return Lesson(
@@ -228,15 +247,15 @@ def _explains(rated: _Rated) -> bool:
     return not rated.is_report and rated.rating >= _MIN_SUPPORT
 
 
-def shorten(statement: str) -> str:
-    """Return a statement that fits into a title: whole, without remarks in brackets, or its best whole clause."""
+def choose_clause(statement: str) -> str:
+    """Return a statement, or its best clause if it is too long for a title."""
     if len(statement) <= TITLE_LIMIT + 1:  # a title has no full stop
         return statement
     bare = re.sub(r" \((?![^()]*\()[^()]*\)", "", statement)
     if len(bare) <= TITLE_LIMIT + 1:
         return bare
     clauses = [clause for clause in _list_clauses(bare) if _MIN_LENGTH <= len(clause) <= TITLE_LIMIT]
-    titles = [clause for clause in clauses if is_whole(clause) and stands_alone(clause)]
+    titles = [clause for clause in clauses if _can_state(clause) and stands_alone(clause)]
     best = max(titles, key=lambda clause: (rate(clause).total, len(clause)), default="")
     return best if best and rate(best).is_rule else statement
 
@@ -246,7 +265,7 @@ def _list_main_clauses(text: str) -> list[str]:
     masked = _mask(text)
     starts = [match.end() for match in _MAIN_CLAUSE.finditer(masked)]
     ends = [*(match.start() for match in _MAIN_CLAUSE.finditer(masked)), len(text)]
-    return [_capitalise(text[start:end]) for start in starts for end in ends[-1:] if end > start]
+    return [_trim(text[start:end]) for start in starts for end in ends[-1:] if end > start]
 
 
 def _list_clauses(text: str) -> Iterator[str]:
@@ -254,7 +273,7 @@ def _list_clauses(text: str) -> Iterator[str]:
     cuts = [(cut.start(), cut.end(), bool(cut["strong"])) for cut in _CLAUSE_END.finditer(_mask(text))]
     starts = [0, *(end for _, end, strong in cuts if strong)]
     ends = [*(start for start, _, _ in cuts), len(text)]
-    yield from (_capitalise(text[start:end]) for start in starts for end in ends if end > start)
+    yield from (_trim(text[start:end]) for start in starts for end in ends if end > start)
 
 
 def _mask(text: str) -> str:
@@ -262,6 +281,5 @@ def _mask(text: str) -> str:
     return re.sub(r"`[^`]*`|\([^()]*\)", lambda part: "x" * len(part[0]), text)
 
 
-def _capitalise(clause: str) -> str:
-    clause = clause.strip(" ,;:–—")
-    return clause[:1].upper() + clause[1:]
+def _trim(clause: str) -> str:
+    return capitalise(clause.strip(" ,;:–—"))

@@ -51,7 +51,7 @@ _FEATURES = (
     _Feature(
         "prohibition",
         2.0,
-        r"(?:^|[.;:,–] |please |so )(?:do not|don['’]t)\b|\b(?:never|avoid|must ?n['’o]t|not allowed|forbidden|no longer allowed|nie|niemals|"
+        r"(?:^|[.;:,–] |please |so )(?:do not|don['’]t)\b|\b(?:never|avoid|must ?n['’o]t|not allowed|forbidden|no (?:\w+ )?(?:\w+) (?:may|can|should|must)|no longer allowed|nie|niemals|"
         r"kein\w{0,2} .{3,40} (?:verwenden|benutzen|ändern)|jamais|nunca|jamás)\b",
     ),
     _Feature(
@@ -68,6 +68,7 @@ _FEATURES = (
         r"\b(?:instead of|rather than|in place of|as opposed to|(?<!or )not (?:with|in|on|from|the|a|just)\b|anstatt|statt|"
         r"au lieu de|en lugar de|en vez de)\b|, (?:not|never) ",
     ),
+    _Feature("decision", 2.0, r"\b(?:we|it was|they) (?:have |had )?(?:decided|agreed|chose|settled|opted)\b|\bfrom now on\b"),
     _Feature(
         "no demand",
         -5.0,
@@ -138,9 +139,9 @@ _FEATURES = (
     _Feature(
         "plan",
         -3.0,
-        r"\b(?:(?:i|we)['’]ll|(?:i|we) (?:will|would|could|can|might|plan|suggest|propose|recommend)|let me|let us|let['’]s|"
+        r"\b(?:(?:i|we)['’]ll|(?:i|we) (?:will|would|could|can|might|plan|suggest|propose|recommend)|let me|let us|let['’]s|we (?:want|wanted|now need|like|should) |"
         r"next steps?|my suggestion|todo|open points?|follow[- ]up|will (?:follow|be (?:added|done))|would (?:need|be|have)|"
-        r"could be|can be (?:deleted|removed|done|added|tried)|later|in a (?:second|next|separate)|possible)\b",
+        r"could be|may be able|might be able|can be (?:deleted|removed|done|added|tried)|later|in a (?:second|next|separate)|possible)\b",
     ),
     _Feature(
         "address",
@@ -150,6 +151,7 @@ _FEATURES = (
         r"let me know|tell me|the (?:ticket|reviewer|user) )\b|\byour\b",
     ),
     _Feature("question", -10.0, r"\?"),
+    _Feature("hypothesis", -1.5, r"\b(?:would|sometimes|usually|often|in theory)\b"),
     _Feature(
         "guess",
         -2.0,
@@ -159,7 +161,7 @@ _FEATURES = (
     _Feature(
         "here and now",
         -1.0,
-        r"\b(?:currently|at the moment|as of now|for now|so far|yet|still|today|yesterday|last (?:week|night|tuesday|month)|"
+        r"\b(?:currently|current|at the moment|as of now|for now|so far|yet|still|today|yesterday|last (?:week|night|tuesday|month)|"
         r"this (?:time|run|morning|change|commit|pr|branch|pull request|patch|release|diff|ticket|week)|"
         r"the (?:new|remaining|failing|flaky|second|third|diff|rest)\b)",
     ),
@@ -200,16 +202,19 @@ _NEVER = re.compile(rf"^{_OPENING}(?:never|do not|don['’]t|avoid)\b", re.IGNOR
 _PREPOSITION = frozenset("by from with while as through via using than".split())
 # Sentences that start so are about what was said before.
 _ANAPHORA = re.compile(
-    r"^(?:(?:and|but|so|also|then|therefore|hence|thus|instead|otherwise|still|yet|however|as a result|because of (?:this|that)|"
-    r"for (?:this|that) reason|in (?:this|that) case)\b,? ?)*(?:it|its|they|their|them|he|she|these|those|such|this|that|both|neither|"
+    r"^(?:(?:and|but|so|also|then|therefore|hence|thus|still|yet|however|importantly|notably|unfortunately)\b,? ?)*"
+    r"(?:otherwise|instead|as such|as a result|(?:because of|without|with|after|before|by|for|if|until|since|from|due to) "
+    r"(?:this|that|it|them|so|these)\b|for (?:this|that) reason|in (?:this|that|such a?) (?:case|event|way)|"
+    r"(?:(?:in|with|on|for|under) [\w§. -]{2,30}, )?(?:it|its|they|their|them|he|she|these|those|such|this|that|both|neither|"
     r"the (?:same|other|latter|former)|here|there(?!['’]s no| (?:is|are) no)|one of them|each of them|either|which|"
-    r"das|dies\w*|es|sie|er|dabei|dadurch|damit|deshalb|daher|cela|ça|c['’]est|ce|il(?! faut)|elle|ils|esto|eso|ello|así)"
+    r"das|dies\w*|es|sie|er|dabei|dadurch|damit|deshalb|daher|cela|ça|c['’]est|ce|il(?! faut)|elle|ils|esto|eso|ello|así))"
     r"(?:['’](?:s|re|ll|d))?(?![\w/.-])(?! (?:repo(?:sitory)?|project|code ?base|service|package|workspace|app(?:lication)?|image)\b)",
     re.IGNORECASE,
 )
 _POINTS_BACK = re.compile(
     r"\b(?:on|in|with|into|to|for|from|of|at|under) (?:that|those|these|this) "
-    r"(?!repo|project|code ?base|service|package|workspace|app|image|account|is|are|way)\w+",
+    r"(?!repo|project|code ?base|service|package|workspace|app|image|account|is|are|way)\w+|"
+    r"\b(?:for|of|with|like|than|about) (?:this|that|these|those)\b(?! \w+ing\b)(?=[ ,.;]*(?:$|[,.;]|to\b))",
     re.IGNORECASE,
 )
 # An order or a demand about `it`, before anything is named that it could be.
@@ -227,13 +232,16 @@ _ANNOUNCES = re.compile(
 _TOPIC = re.compile(r"^(?:about|regarding|concerning|as for|on) [^.:;!?§`]{2,50}: (?=\S)", re.IGNORECASE)
 _LABEL = re.compile(r"^(?P<label>[A-Z][^.:;!?§`]{2,60}?)(?: ?:| –| —) (?=\S)")
 _LABEL_WORD = re.compile(
-    r"\b(?:note|important|lessons?|gotchas?|caveat|tip|warning|beware|remember|learning|understood|takeaways?|detail|"
+    r"\b(?:note|notice|nb|important|lessons?|gotchas?|caveat|tip|warning|beware|remember|learning|understood|takeaways?|detail|"
     r"things?|knowing|noting|mind|ran into|trap|pitfall|catch|future|cause|reason|background|why|went wrong|next time|"
     r"heads[- ]up|fyi|attention|rule|convention|achtung|hinweis|wichtig|merke|importante?|ojo|nota|cuidado|"
     r"remarque)\b",
     re.IGNORECASE,
 )
-_CONNECTIVE = re.compile(r"^(?:so|also|therefore|thus),? (?=[\w`])", re.IGNORECASE)
+_CONNECTIVE = re.compile(
+    r"^(?:(?:so(?! that\b)|also|therefore|thus|however|importantly|notably|unfortunately|basically|and|but),? )(?=[\w`])",
+    re.IGNORECASE,
+)
 _MAX_LABEL_WORDS = 8
 _SHOULD_HAVE = re.compile(r"^(?:i|we) should have ([a-z]+)\b", re.IGNORECASE)
 
@@ -337,8 +345,12 @@ def strip_announcement(sentence: str) -> tuple[str, bool]:
         rest = shorter
     if rest == sentence and (past := _SHOULD_HAVE.match(sentence)) and is_past(past[1]):
         rest = base_of(past[1]) + sentence[past.end() :]
-    bare = _CONNECTIVE.sub("", rest)
-    return bare[:1].upper() + bare[1:], rest != sentence
+    return capitalise(_CONNECTIVE.sub("", rest)), rest != sentence
+
+
+def capitalise(sentence: str) -> str:
+    """Return a sentence with a capital letter, unless it starts with a name such as `urllib3` or `os.path`."""
+    return sentence[:1].upper() + sentence[1:] if re.match(r"[^\W\d_]+(?=[\s,]|: |$)", sentence) else sentence
 
 
 def _strip_label(sentence: str) -> str:

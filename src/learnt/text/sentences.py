@@ -18,7 +18,7 @@ from bisect import bisect_right
 from itertools import pairwise
 
 from learnt.model import Value
-from learnt.text.verbs import has_predicate, list_words
+from learnt.text.verbs import has_predicate, is_present, list_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,6 +74,8 @@ _SIDE_CLAUSE = (
     r"after|before|once|as soon as|weil|da|obwohl|wenn|falls|damit|parce que|puisque|si|quand|lorsque|porque|aunque|"
     r"cuando)\b"
 )
+# A sentence that starts with one of these and does not ask lacks its subject.
+_PREDICATE_FIRST = r"(?:should|can|could|would|will|may|might|is|are|was|were|has|had|does|did|needs?|isn't|can't|won't)\b"
 _CONNECTED = r"(?:and|or|but|nor|which|whose|that|than|und|oder|aber|sondern|et|ou|mais|y|o|pero)\b"
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
 _MIN_WORDS = 3
@@ -182,7 +184,7 @@ def is_whole(sentence: str) -> bool:
     A full stop at the end is not asked for, because list items and subjects have none.
     """
     text = sentence.strip()
-    plain = re.sub(_CODE_SPAN, "X", text)
+    plain = re.sub(_WEB_ADDRESS, "X", re.sub(_CODE_SPAN, "X", text))
     words = list_words(plain)
     return (
         len(words) >= _MIN_WORDS
@@ -207,12 +209,24 @@ def _is_balanced(text: str) -> bool:
 
 def _starts_properly(text: str) -> bool:
     """Return whether a sentence starts with a word, and is not only the second half of another or a side clause."""
-    if not re.match(r"[\w\"'“‘«„(\[@$./~<¿¡]|-\S", text) or re.match(_CONNECTED, text):
+    if not re.match(r"[\w\"'“‘«„(\[@$/~<¿¡]|[.-][\w/]", text) or re.match(_CONNECTED, text):
+        return False
+    if _lacks_subject(text):
         return False
     side = re.match(_SIDE_CLAUSE, text)
     if side is None or re.search(r"[,:;–—]| then | - ", text[side.end() :]):
         return True
     return sum(has_predicate(["", word]) for word in list_words(text[side.end() :])) > 1
+
+
+def _lacks_subject(text: str) -> bool:
+    """Return whether a sentence starts with its predicate (`Fixes the …`), or is only a purpose (`To avoid …`)."""
+    if re.match(_PREDICATE_FIRST, text, re.IGNORECASE):
+        return "?" not in text
+    first, _, rest = text.partition(" ")
+    if first == "To" and "," not in rest:
+        return not any(has_predicate(["", word]) for word in list_words(rest))
+    return is_present(first) and re.match(r"(?:the|an?|this|that|these|its|all|some|any|more|X)\b", rest) is not None
 
 
 def _ends_properly(text: str) -> bool:
