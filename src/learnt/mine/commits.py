@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from learnt.mine.passages import Passage, find_lesson, read_passages
+from learnt.mine.passages import Passage, can_state, find_lesson, read_passages
 from learnt.mine.rating import hide_code, is_order, rate, stands_alone
 from learnt.model import TITLE_LIMIT, Discovery
 from learnt.text.clean import clean, fold
@@ -49,6 +49,23 @@ _TROUBLE = re.compile(
     re.IGNORECASE,
 )
 _REASONS = frozenset("cause consequence effect limit demand prohibition choice advice".split())
+_SUPPORT = frozenset("cause consequence condition scope choice limit".split())
+_NOT_LASTING = frozenset(
+    ("first person", "plan", "address", "question", "guess", "perfect", "completion", "result", "here and now", "now")
+) | {"hypothesis", "no demand"}
+_CHANGE = re.compile(
+    r"^(?:(?:the|my|this|that|last|previous|latest|some|all|these|those|a|of|to|accidental|unwanted) )*(?:commits?|changes?|"
+    r"merge|pr|pull request|patch|fix|it|this|that|version|bump|#?\d+|[0-9a-f]{7,40}|revert\b.*)?[.\"'”]*$",
+    re.IGNORECASE,
+)
+_TO_OLD_STATE = re.compile(r"\brevert|\bback to\b|^to\b", re.IGNORECASE)
+_TROUBLE = re.compile(
+    r"\b(?:br(?:oke|eaks|eaking|oken)|caus(?:es?|ed|ing)|fail(?:s|ed|ing|ures?)?|crash\w*|regress\w*|slow(?:er|ed|s)?|wrong|"
+    r"missing|hangs?|hung|leak\w*|lost|los(?:es|ing)|doubled?|twice|unable|conflict\w*|incompatib\w+|worse|deadlock\w*|"
+    r"corrupt\w*|leads? to|led to|made|makes|too (?:many|much|long|large|often)|lücken|kaputt|scheitert|échoue|falla)\b",
+    re.IGNORECASE,
+)
+_REASONS = frozenset("cause consequence effect limit demand prohibition choice advice".split())
 _RULES = frozenset("demand prohibition announcement decision".split())
 _NOT_LASTING = frozenset(("plan", "address", "question", "guess", "perfect", "completion", "result", "here and now", "now", "hypothesis"))
 _CHANGE = re.compile(
@@ -62,7 +79,9 @@ _DECIDES = re.compile(
     r"\b(?:instead of|rather than|until)\b|, not |\bonly$|\b(?:nicht|nie|statt)\b",
     re.IGNORECASE,
 )
-_PROBLEM = re.compile(r"\b(?:problem|issue|bug|error|regression)\b", re.IGNORECASE)
+_PROBLEM = re.compile(r"\b(?:problems?|issues?|bugs?|regression|fix(?:es|ed)?|work ?around|this test)\b", re.IGNORECASE)
+_WE_NEED = re.compile(r"\b(?:we|you['’]d) (?:also |just |really |still |now )?(?:need|have|must)\b", re.IGNORECASE)
+_CONTRASTS = re.compile(r"(?:but|however|instead|therefore|thus|so|then|also|still|now|as such|otherwise|and)\b", re.IGNORECASE)
 _INSISTS = re.compile(r"\b(?:never|always|please|until|again)\b", re.IGNORECASE)
 _FIXES = re.compile(r"^(?:fix|resolve|close|correct|handle|repair)", re.IGNORECASE)
 _MIN_RATING = 2.0
@@ -120,7 +139,9 @@ def _learn_from_revert(change: str, passages: list[Passage], evidence: Discovery
 
 def _find_reason(passage: Passage, *, must_last: bool = False) -> str:
     """Return the sentences of a paragraph that say why; empty if none of them does, or if what they say was only then."""
-    whole = [sentence for sentence in passage.sentences if is_whole(sentence) and not _is_plan(sentence)]
+    whole = [sentence for sentence in passage.sentences if can_state(sentence) and not _is_plan(sentence)]
+    while whole and _CONTRASTS.match(whole[0]):
+        whole.pop(0)
     if not any(map(_gives_reason, whole)) or (must_last and not any(map(_lasts, whole))):
         return ""
     return _take(whole, _MAX_REASON_LENGTH)
@@ -162,11 +183,16 @@ def _learn_from_decision(subject: str, passages: list[Passage], evidence: Discov
 
 
 def _states_rule(statement: str) -> bool:
-    """Return whether a sentence states a rule, not only what the commit does."""
+    """Return whether a sentence states a rule with its reason or scope, not only what the commit does."""
     features = set(rate(statement).features)
-    if _CHANGE.match(statement) or features & _NOT_LASTING or _PROBLEM.search(statement):
+    if _CHANGE.match(statement) or features & _NOT_LASTING or _PROBLEM.search(statement) or not stands_alone(statement):
         return False
-    return bool(features & _RULES) or ("choice" in features and bool(features & {"cause", "consequence", "scope"}))
+    if "demand" in features:
+        needed = {"cause", "consequence"} if _WE_NEED.search(statement) else _SUPPORT
+        return bool(features & needed)
+    if "choice" in features:
+        return bool(features & {"cause", "consequence", "scope"})
+    return bool(features & {"prohibition", "decision"})
 
 
 def _lasts(statement: str) -> bool:

@@ -47,7 +47,7 @@ _EXPLAINS = re.compile(
     re.IGNORECASE,
 )
 # A line of code, of a log or of a traceback that nobody marked as one.
-_LOOKS_LIKE_CODE = re.compile(r"Traceback \(|\bFile \"|\w(?:Error|Exception|Warning): \w|>>> |[{};] *$|\w\(\w+, \w+=|^\w+ = ")
+_LOOKS_LIKE_CODE = re.compile(r"Traceback \(|\bFile \"|\w(?:Error|Exception|Warning): \w|>>> |[{};] *$|\w\(\w+, \w+=|^\w+ = |[│┃┏━]|\b(?:try|except|else): |\bimport \w+ *$")
 # Behind these a clause can stand alone.
 _MAIN_CLAUSE = re.compile(r"; |: | [–—-] |,? because |, since ")
 # Where a long sentence can be cut, and whether what follows can stand alone.
@@ -160,7 +160,7 @@ def _rate_sentence(sentence: str, bonus: float) -> _Rated:
     statements = [whole, *(strip_announcement(clause)[0] for clause in clauses)]
     ratings = [
         (rate(statement).total - _CLAUSE * (number > 0), -number)
-        if _can_state(statement)
+        if can_state(statement)
         else (_FRAGMENT, -number)
         for number, statement in enumerate(statements)
     ]
@@ -177,7 +177,7 @@ def _rate_sentence(sentence: str, bonus: float) -> _Rated:
     )
 
 
-def _can_state(statement: str) -> bool:
+def can_state(statement: str) -> bool:
     """Return whether a text is a whole sentence, neither too short nor too long to state a lesson."""
     has_length = _MIN_LENGTH <= len(statement) <= _MAX_LENGTH
     return has_length and is_whole(statement) and not _LOOKS_LIKE_CODE.search(statement)
@@ -255,7 +255,7 @@ def choose_clause(statement: str) -> str:
     if len(bare) <= TITLE_LIMIT + 1:
         return bare
     clauses = [clause for clause in _list_clauses(bare) if _MIN_LENGTH <= len(clause) <= TITLE_LIMIT]
-    titles = [clause for clause in clauses if _can_state(clause) and stands_alone(clause)]
+    titles = [clause for clause in clauses if can_state(clause) and stands_alone(clause)]
     best = max(titles, key=lambda clause: (rate(clause).total, len(clause)), default="")
     return best if best and rate(best).is_rule else statement
 

@@ -51,14 +51,16 @@ _FEATURES = (
     _Feature(
         "prohibition",
         2.0,
-        r"(?:^|[.;:,–] |please |so )(?:do not|don['’]t)\b|\b(?:never|avoid|must ?n['’o]t|not allowed|forbidden|no (?:\w+ )?(?:\w+) (?:may|can|should|must)|no longer allowed|nie|niemals|"
-        r"kein\w{0,2} .{3,40} (?:verwenden|benutzen|ändern)|jamais|nunca|jamás)\b",
+        r"(?:^|[.;:,–] |\b(?:please|so|then|and) )(?:do not|don['’]t|never)\b|^avoid\b|"
+        r"\b(?:(?:must|should|may|shall|can) never|(?:must|should|shall) ?n['’o]t|not allowed|forbidden|"
+        r"no (?:\w+ )?(?:\w+) (?:may|should|must)|nie|niemals|kein\w{0,2} .{3,40} (?:verwenden|benutzen|ändern)|jamais|"
+        r"nunca|jamás)\b",
     ),
     _Feature(
         "limit",
         1.5,
         r"\b(?:(?:does|do|is|are|can|will) ?(?:not|n['’]t)|cannot|can['’]t|won['’]t|there(?:['’]s| is| are) no|no effect|"
-        r"nothing|nobody|none of|only|at most|at least|apart from|except|read-only|unless|even (?:if|though|when|in)|"
+        r"never|nothing|nobody|none of|only|at most|at least|apart from|except|read-only|unless|even (?:if|though|when|in)|"
         r"regardless|refus(?:es?)|ignor(?:es?|ed)|rejects?|nicht|nur|ne .{1,30} pas|que par|seulement|sólo|solo|no (?:se|acepta|"
         r"puede|hay|funciona))\b|\bread[- ]only\b",
     ),
@@ -72,8 +74,9 @@ _FEATURES = (
     _Feature(
         "no demand",
         -5.0,
-        r"\b(?:(?:nothing|nobody|no one|no \w+)\b[^,.;]{0,20} (?:needs?|has|have) to|no need|not (?:necessary|needed|required)|"
-        r"(?:do|does) ?(?:not|n['’]t) (?:need|have) to)\b",
+        r"\b(?:(?:nothing|nobody|no one|none|no \w+)\b[^,.;]{0,25} (?:needs?|has|have|is needed|necessary)\b|no (?:\w+ )?need|unnecessary|"
+        r"(?:do|does|is|are) ?(?:not|n['’]t) (?:\w+ )?(?:need|have to|needed|necessary|required)|(?:only|all (?:we|you|i)) "
+        r"(?:need|have) to)\b",
     ),
     # cause and consequence
     _Feature(
