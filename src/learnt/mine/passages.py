@@ -256,6 +256,8 @@ def choose_clause(statement: str) -> str:
         return bare
     clauses = [clause for clause in _list_clauses(bare) if _MIN_LENGTH <= len(clause) <= TITLE_LIMIT]
     titles = [clause for clause in clauses if can_state(clause) and stands_alone(clause)]
+    if rate(statement).is_order:
+        titles = [title for title in titles if rate(title).is_order] or titles
     best = max(titles, key=lambda clause: (rate(clause).total, len(clause)), default="")
     return best if best and rate(best).is_rule else statement
 

@@ -83,7 +83,7 @@ _FEATURES = (
         "consequence",
         1.0,
         r"\b(?:otherwise|or else|therefore|thus|hence|which means|that means|which is why|that is why|so that|without (?:it|"
-        r"that|them)|as a result|sonst|deshalb|daher|also|sinon|donc|por eso|así que|de lo contrario|si no)\b|"
+        r"that|them)|as a result|sonst|deshalb|daher|sinon|donc|por eso|así que|de lo contrario|si no)\b|"
         r"[,;:–—] (?:so|or)\b",
     ),
     _Feature(
@@ -180,7 +180,7 @@ _FEATURES = (
         -2.0,
         r"(?<!§ )\b(?:says?|said|claims?|according to|suggests|recommends|tells|documentation|readme|docs (?:say|state))\b",
     ),
-    _Feature("place", -2.0, r"\blines? \d+|:\d+(?:-\d+)?\b(?!\.)(?<!:\d\d\d\d)|#\d+|\b[0-9a-f]{7,40}\b"),
+    _Feature("place", -2.0, r"\blines? \d+|(?:§|\.\w{1,5}):\d+|(?<!\w)#\d+|\b[0-9a-f]{7,40}\b"),
     _Feature(
         "figures",
         -1.0,
@@ -208,7 +208,7 @@ _ANAPHORA = re.compile(
     r"^(?:(?:and|but|so|also|then|therefore|hence|thus|still|yet|however|importantly|notably|unfortunately)\b,? ?)*"
     r"(?:otherwise|instead|as such|as a result|(?:because of|without|with|after|before|by|for|if|until|since|from|due to) "
     r"(?:this|that|it|them|so|these)\b|for (?:this|that) reason|in (?:this|that|such a?) (?:case|event|way)|"
-    r"(?:(?:in|with|on|for|under) [\w§. -]{2,30}, )?(?:it|its|they|their|them|he|she|these|those|such|this|that|both|neither|"
+    r"(?:(?:in|with|on|for|under) [\w§. -]{2,30},? )?(?:it|its|they|their|them|he|she|these|those|such|this|that|both|neither|"
     r"the (?:same|other|latter|former)|here|there(?!['’]s no| (?:is|are) no)|one of them|each of them|either|which|"
     r"das|dies\w*|es|sie|er|dabei|dadurch|damit|deshalb|daher|cela|ça|c['’]est|ce|il(?! faut)|elle|ils|esto|eso|ello|así))"
     r"(?:['’](?:s|re|ll|d))?(?![\w/.-])(?! (?:repo(?:sitory)?|project|code ?base|service|package|workspace|app(?:lication)?|image)\b)",
@@ -353,7 +353,7 @@ def strip_announcement(sentence: str) -> tuple[str, bool]:
 
 def capitalise(sentence: str) -> str:
     """Return a sentence with a capital letter, unless it starts with a name such as `urllib3` or `os.path`."""
-    return sentence[:1].upper() + sentence[1:] if re.match(r"[^\W\d_]+(?=[\s,]|: |$)", sentence) else sentence
+    return sentence[:1].upper() + sentence[1:] if re.match(r"[^\W\d_]+(?:['’]\w+)?(?=[\s,]|: |$)", sentence) else sentence
 
 
 def _strip_label(sentence: str) -> str:

@@ -68,11 +68,11 @@ _SELDOM_LAST = frozenset(
     "to from with without for by at in on is are was were be been not this these those that some any each since when "
     "where can must should will would may has have had do does la die den dem im am zu mit de".split()
 )
-# A clause that starts with one of these needs another clause.
+# A clause that starts with one of these needs another clause, behind a comma or with a predicate of its own.
 _SIDE_CLAUSE = (
-    r"(?i)(?:because|since|although|though|unless|whereas|while|which|whose|so that|such that|if|when(?:ever)?|until|"
-    r"after|before|once|as soon as|weil|da|obwohl|wenn|falls|damit|parce que|puisque|si|quand|lorsque|porque|aunque|"
-    r"cuando)\b"
+    r"(?i)(?:(?P<comma>because|since|although|though|even (?:though|if)|which|whose|so that|such that|weil|da|obwohl|damit|parce que|"
+    r"puisque|porque|aunque)|unless|whereas|while|if|when(?:ever)?|until|after|before|once|as soon as|wenn|falls|si|"
+    r"quand|lorsque|cuando)\b"
 )
 # A sentence that starts with one of these and does not ask lacks its subject.
 _PREDICATE_FIRST = r"(?:should|can|could|would|will|may|might|is|are|was|were|has|had|does|did|needs?|isn't|can't|won't)\b"
@@ -211,12 +211,12 @@ def _starts_properly(text: str) -> bool:
     """Return whether a sentence starts with a word, and is not only the second half of another or a side clause."""
     if not re.match(r"[\w\"'“‘«„(\[@$/~<¿¡]|[.-][\w/]", text) or re.match(_CONNECTED, text):
         return False
-    if _lacks_subject(text):
+    if _lacks_subject(text) or (re.match(r"(?:for|of|by|from|with|without)\b", text) and "," not in text):
         return False
     side = re.match(_SIDE_CLAUSE, text)
     if side is None or re.search(r"[,:;–—]| then | - ", text[side.end() :]):
         return True
-    return sum(has_predicate(["", word]) for word in list_words(text[side.end() :])) > 1
+    return not side["comma"] and sum(has_predicate(["", word]) for word in list_words(text[side.end() :])) > 1
 
 
 def _lacks_subject(text: str) -> bool:
@@ -232,7 +232,7 @@ def _lacks_subject(text: str) -> bool:
 def _ends_properly(text: str) -> bool:
     """Return whether a sentence ends with its last word, not in its middle."""
     bare = text.rstrip("*_\"'”’» \t")
-    if not bare or bare[-1] in ",;:([{-–—/&+=|<" or bare.endswith(("...", "…")):
+    if not bare or bare[-1] in ",;:([{-–—&+=|<" or bare.endswith(("...", "…", " /")):
         return False
     return _last_word(bare) not in _DANGLING
 
