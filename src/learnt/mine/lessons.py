@@ -10,22 +10,25 @@ import re
 from collections.abc import Iterator
 
 from learnt.debrief.own_words import own_words
-from learnt.mine.passages import Lesson, find_lesson, read_passages
+from learnt.mine.passages import MIN_RATING, Lesson, find_lesson, read_passages, reports_work
 from learnt.model import Discovery
 from learnt.text.clean import clean
 
 _MAX_TEXT_LENGTH = 100_000
 _MAX_LESSONS = 3
+_NOTHING_DONE = 2.0  # a text that reports no work discusses, proposes or explains something
 _HOME = re.compile(r"(?:/Users|/home)/[^/\s'\"`:]+(?=/)")
 
 
 def observe_words(text: str) -> Iterator[Discovery]:
     """Yield the lessons that an agent states in its own words, in their order; of many, the best."""
     text = clean(text[:_MAX_TEXT_LENGTH])
-    found = [lesson for lesson in map(find_lesson, read_passages(text, own_words(text))) if lesson]
+    passages = list(read_passages(text, own_words(text)))
+    least = MIN_RATING + (0 if any(map(reports_work, passages[:2])) else _NOTHING_DONE)
+    found = [lesson for passage in passages if (lesson := find_lesson(passage, least=least))]
     distinct = list({lesson.title.casefold(): lesson for lesson in reversed(found)}.values())[::-1]
-    least = sorted((lesson.rating for lesson in distinct), reverse=True)[:_MAX_LESSONS][-1:]
-    best = [lesson for lesson in distinct if lesson.rating >= least[0]]
+    worst = sorted((lesson.rating for lesson in distinct), reverse=True)[:_MAX_LESSONS][-1:]
+    best = [lesson for lesson in distinct if lesson.rating >= worst[0]]
     yield from map(_as_discovery, best[:_MAX_LESSONS])
 
 

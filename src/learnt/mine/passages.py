@@ -14,7 +14,7 @@ from learnt.mine.rating import REPORT_LABEL, capitalise, hide_code, rate, stands
 from learnt.model import TITLE_LIMIT, Value
 from learnt.text.sentences import HEADING, ITEM, PARAGRAPH, find_sentences, is_whole, read_blocks, strip_markup
 
-_MIN_RATING = 3.0
+MIN_RATING = 3.5
 _MIN_LENGTH, _MAX_LENGTH = 25, 600
 _MAX_OBSERVATION = 500
 _MAX_BEFORE, _MAX_BEHIND = 3, 2
@@ -23,31 +23,35 @@ _FRAGMENT = -10.0
 # What a sentence gains or loses by its place, and as a title.
 _CLAUSE = 0.5
 _ORDER, _ALONE = 1.5, 1.5
-_ANNOUNCED = 1.5
+_ANNOUNCED = 2.0
 _EXPLAINED = 1.0
-_UNLABELLED_ITEM = -1.5
+_UNLABELLED_ITEM = -3.0
 _REPORT_SECTION = -4.0
 _LESSON_SECTION = 2.0
 _ABOUT_LESSONS = re.compile(
-    r"\b(?:note|notes|lessons?|learnings?|gotchas?|caveats?|tips?|pitfalls?|traps?|remember|takeaways?|know|knowing|"
-    r"noting|mind|next time|future|careful|important|rules?|conventions?|why|causes?|reasons?|background|details?|"
-    r"hinweise?|wichtig|à savoir|à noter|importante?)\b",
+    r"\b(?:lessons?|learnings?|gotchas?|caveats?|pitfalls?|traps?|remember|takeaways?|good to know|worth (?:knowing|noting)|"
+    r"in mind|next time|future (?:changes|work)|conventions?|careful|à savoir|merken)\b",
     re.IGNORECASE,
 )
 _ABOUT_WORK = re.compile(
     r"\b(?:chang\w+|files?|tests?|added|removed|fixed|fix|done|open|plans?|steps?|contents?|results?|status|commits?|"
     r"summary|conflicts?|remarks?|implemented|verification|touched|did|todo|remaining|follow[- ]ups?|findings?|"
-    r"in the branch|screenshots?|questions?|features?|options?|numbers|geändert|modifi\w+|cambios)\b",
+    r"in the branch|screenshots?|questions?|features?|options?|numbers|issues?|concerns?|suggestions?|recommend\w+|"
+    r"how it works|flow|analysis|compar\w+|differences?|scenarios?|examples?|propos\w+|design|approach\w*|"
+    r"architecture|problems?|bugs?|review|comments?|feedback|alternatives?|trade-?offs?|pros|cons|behaviou?r|"
+    r"implementation|current|overview|geändert|modifi\w+|cambios)\b",
     re.IGNORECASE,
 )
 _EXPLAINS = re.compile(
     r"\b(?:(?:the|had one|one) (?:cause|reason|culprit|trap|catch)|cause|reason|because|why|turn(?:s|ed) out|came from|"
     r"went wrong|fail(?:s|ed|ure)|los[et] (?:a while|time)|took (?:me|two|a)|gotcha|wrong path|rejected|error|misled|"
-    r"had no effect|deshalb|weil|parce que|porque)\b",
+    r"had no effect|(?:do|does|did) ?(?:not|n['’]t) (?:compile|build|work|run|start|load|match|exist)|deshalb|weil|parce que|porque)\b",
     re.IGNORECASE,
 )
 # A line of code, of a log or of a traceback that nobody marked as one.
-_LOOKS_LIKE_CODE = re.compile(r"Traceback \(|\bFile \"|\w(?:Error|Exception|Warning): \w|>>> |[{};] *$|\w\(\w+, \w+=|^\w+ = |[│┃┏━]|\b(?:try|except|else): |\bimport \w+ *$")
+_LOOKS_LIKE_CODE = re.compile(r"→|Traceback \(|\bFile \"|\w(?:Error|Exception|Warning): \w|>>> |[{};] *$|\w\(\w+, \w+=|^\w+ = |[│┃┏━]|\b(?:try|except|else): |\bimport \w+ *$")
+_PROPOSALS = frozenset(("plan", "hypothesis", "about the work", "question", "guess", "example", "answer"))
+_PRONOUN = re.compile(r"\b(?:it|they|them)\b", re.IGNORECASE)
 # Behind these a clause can stand alone.
 _MAIN_CLAUSE = re.compile(r"; |: | [–—-] |,? because |, since ")
 # Where a long sentence can be cut, and whether what follows can stand alone.
@@ -128,8 +132,13 @@ def _is_own(text: str, own: str) -> bool:
     return bool(own.strip()) and plain.split() == own.split()
 
 
+def reports_work(passage: Passage) -> bool:
+    """Return whether a passage tells what was done."""
+    return any(rate(sentence).is_done for sentence in passage.sentences)
+
+
 def find_lesson(
-    passage: Passage, *, least: float = _MIN_RATING, may_lead: Callable[[str], bool] = bool
+    passage: Passage, *, least: float = MIN_RATING, may_lead: Callable[[str], bool] = bool
 ) -> Lesson | None:
     """Return the lesson that a passage states; None if it states none.
 
@@ -147,8 +156,9 @@ def find_lesson(
 def _rate_sentences(passage: Passage) -> list[_Rated]:
     section = _rate_section(passage)
     explains = [_EXPLAINS.search(hide_code(sentence)) is not None for sentence in passage.sentences]
+    is_reason = _EXPLAINS.search(passage.label) is not None
     return [
-        _rate_sentence(sentence, section + _EXPLAINED * any((*explains[:number], *explains[number + 1 :])))
+        _rate_sentence(sentence, section + _EXPLAINED * any((is_reason, *explains[:number], *explains[number + 1 :])))
         for number, sentence in enumerate(passage.sentences)
     ]
 
@@ -199,8 +209,10 @@ def _make_lesson(rated: Sequence[_Rated], number: int) -> Lesson | None:
         return None
     main = rated[number]
     others = [rated[other] for other in chosen if other != number and rated[other].rating >= 1]
-    named = next((one for one in (main, *others) if one.stands_alone), main)
-    title = choose_clause(named.statement)
+    titles = (choose_clause(one.statement) for one in (main, *others))
+    title = next(filter(stands_alone, titles), "")
+    if not title:
+        return None
     orders = sorted((one for one in (main, *others) if one.is_order), key=lambda one: -one.rating)
     action = next((one.statement for one in orders), main.statement)
     return Lesson(
@@ -248,14 +260,13 @@ def _explains(rated: _Rated) -> bool:
 
 
 def choose_clause(statement: str) -> str:
-    """Return a statement, or its best clause if it is too long for a title."""
-    if len(statement) <= TITLE_LIMIT + 1:  # a title has no full stop
-        return statement
+    """Return a statement, or its best clause if it is too long for a title or cannot be understood alone."""
+    alone = stands_alone(statement)
     bare = re.sub(r" \((?![^()]*\()[^()]*\)", "", statement)
-    if len(bare) <= TITLE_LIMIT + 1:
-        return bare
+    if alone and len(bare) <= TITLE_LIMIT + 1:  # a title has no full stop
+        return statement if len(statement) <= TITLE_LIMIT + 1 else bare
     clauses = [clause for clause in _list_clauses(bare) if _MIN_LENGTH <= len(clause) <= TITLE_LIMIT]
-    titles = [clause for clause in clauses if can_state(clause) and stands_alone(clause)]
+    titles = [clause for clause in clauses if can_state(clause) and stands_alone(clause) and not _PRONOUN.search(clause)]
     if rate(statement).is_order:
         titles = [title for title in titles if rate(title).is_order] or titles
     best = max(titles, key=lambda clause: (rate(clause).total, len(clause)), default="")
@@ -264,10 +275,16 @@ def choose_clause(statement: str) -> str:
 
 def _list_main_clauses(text: str) -> list[str]:
     """Return the parts of a sentence that stand behind a colon, a semicolon, a dash or `because`."""
+    if text.endswith(":"):
+        return []
     masked = _mask(text)
-    starts = [match.end() for match in _MAIN_CLAUSE.finditer(masked)]
+    starts = [match.end() for match in _MAIN_CLAUSE.finditer(masked) if not _is_proposal(text[: match.start()])]
     ends = [*(match.start() for match in _MAIN_CLAUSE.finditer(masked)), len(text)]
     return [_trim(text[start:end]) for start in starts for end in ends[-1:] if end > start]
+
+
+def _is_proposal(head: str) -> bool:
+    return bool(_PROPOSALS.intersection(rate(head).features))
 
 
 def _list_clauses(text: str) -> Iterator[str]:

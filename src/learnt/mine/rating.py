@@ -37,8 +37,8 @@ _FEATURES = (
     _Feature(
         "demand",
         2.0,
-        r"\b(?:must(?! have\b)|(?:has|have|needs?|ought) to\b|requires?|(?:is|are) (?:required|mandatory|needed|necessary|"
-        r"meant|supposed|expected)|(?:hard )?requirement|belongs?|may only|the (?:right|correct|proper|safe|only) way|"
+        r"\b(?:must(?! have\b)|(?:has|have|needs?|ought) to\b|requires?|(?:is|are) (?:required|mandatory|needed|necessary)|"
+        r"(?:hard )?requirement|belongs?|may only|the (?:right|correct|proper|safe|only) way|"
         r"muss|müssen|darf|dürfen|gehör(?:t|en)|verlangt|braucht|brauchen|doit|doivent|il faut|exige|"
         r"debe|deben|hay que|tiene que|requiere)\b",
     ),
@@ -46,12 +46,12 @@ _FEATURES = (
         "advice",
         1.5,
         r"\b(?:should(?! (?:work|be (?:fine|ok|good|ready|enough|visible|back)|now|have|I|we)\b)|needs?(?! to\b)|expects?|"
-        r"wants? (?:to|an?|the|its)|better to|prefer|sollten?|sollen|solltest|devrait|conviene)\b",
+        r"wants? (?:to|an?|the|its)|better to|prefer|(?:is|are) (?:meant|supposed|expected) to|sollten?|sollen|solltest|devrait|conviene)\b",
     ),
     _Feature(
         "prohibition",
         2.0,
-        r"(?:^|[.;:,–] |\b(?:please|so|then|and) )(?:do not|don['’]t|never)\b|^avoid\b|"
+        r"(?:^|[.;:,–] |\b(?:please|so|then|and) )(?:do not|don['’]t|never (?!\w+s\b))\b|^avoid\b|"
         r"\b(?:(?:must|should|may|shall|can) never|(?:must|should|shall) ?n['’o]t|not allowed|forbidden|"
         r"no (?:\w+ )?(?:\w+) (?:may|should|must)|nie|niemals|kein\w{0,2} .{3,40} (?:verwenden|benutzen|ändern)|jamais|"
         r"nunca|jamás)\b",
@@ -144,7 +144,8 @@ _FEATURES = (
         -3.0,
         r"\b(?:(?:i|we)['’]ll|(?:i|we) (?:will|would|could|can|might|plan|suggest|propose|recommend)|let me|let us|let['’]s|we (?:want|wanted|now need|like|should) |"
         r"next steps?|my suggestion|todo|open points?|follow[- ]up|will (?:follow|be (?:added|done))|would (?:need|be|have)|"
-        r"could be|may be able|might be able|can be (?:deleted|removed|done|added|tried)|later|in a (?:second|next|separate)|possible)\b",
+        r"(?:we|you|it|i|they|that)['’]d|could|might|just needs? to|should be (?:added|fixed|cleaned|updated|removed|changed)|"
+        r"may be able|can be (?:deleted|removed|done|added|tried)|later on|for later|in a (?:second|next|separate)|possible)\b",
     ),
     _Feature(
         "address",
@@ -154,24 +155,48 @@ _FEATURES = (
         r"let me know|tell me|the (?:ticket|reviewer|user) )\b|\byour\b",
     ),
     _Feature("question", -10.0, r"\?"),
+    _Feature(
+        "answer", -4.0, r"^(?:yes|no|nope|agreed?|correct|exactly|right|sure|good (?:point|question|catch)|you['’]re right)\b"
+    ),
+    _Feature(
+        "example",
+        -2.0,
+        r"\b(?:session|step|option|case|scenario|phase|approach|thread|user|agent|worker|commit) (?:[A-Z]|\d+)\b|→|"
+        r"\b(?:for example|e\.g\. if|imagine|suppose|say)\b",
+    ),
+    _Feature(
+        "dismissal",
+        -3.0,
+        r"\b(?:that['’]s|this is|which is|it['’]s|is) (?:fine|ok|okay|academic|expected|harmless|intended|intentional|by design|"
+        r"acceptable|unlikely)\b|\b(?:wo|does)n['’]t (?:really )?matter\b|\bnot a (?:concern|problem|issue)\b",
+    ),
+    _Feature("future", -1.0, r"\bwill\b(?! (?:not|never|fail|break|hang|be (?:lost|ignored|overwritten|rejected)))"),
+    _Feature(
+        "about the work",
+        -2.0,
+        r"\bthe (?:\w+ )?(?:fix|issue|bug|concern|question|difference|solution|approach|change|plan|diagnostics?|finding|challenge|consideration|problem|risk|downside|"
+        r"suggestion|alternative|trade-?off|idea) (?:is|isn['’]t|was|would|should|here|are|adds|makes|says|uses)\b|\bplan says\b",
+    ),
     _Feature("hypothesis", -1.5, r"\b(?:would|sometimes|usually|often|in theory)\b"),
     _Feature(
         "guess",
         -2.0,
-        r"\b(?:maybe|perhaps|probably|presumably|seems?|apparently|possibly|i (?:think|believe|guess|suspect)|not sure|"
+        r"\b(?:maybe|perhaps|probably|presumably|seems?|appears?|apparently|possibly|i (?:think|believe|guess|suspect)|not sure|"
         r"suspect|unclear|vielleicht|wohl|peut-être|quizás)\b",
     ),
     _Feature(
         "here and now",
         -1.0,
         r"\b(?:currently|current|at the moment|as of now|for now|so far|yet|still|today|yesterday|last (?:week|night|tuesday|month)|"
-        r"this (?:time|run|morning|change|commit|pr|branch|pull request|patch|release|diff|ticket|week)|"
+        r"this (?:time|run|morning|change|commit|pr|branch|pull request|patch|release|diff|ticket|week|test)|these tests|"
         r"the (?:new|remaining|failing|flaky|second|third|diff|rest)\b)",
     ),
     _Feature(
         "completion",
         -3.0,
         r"\b(?:tests?|suite|checks?|builds?|jobs?|specs?|lint(?:er)?|ci) (?:\w+ )?(?:pass(?:es|ed)?|(?:is|are) (?:green|clean|fine|happy))\b|"
+        r"^(?:all good|done|finished|that was it|everything (?:is|works))\b|"
+        r"^(?:the|both|all|every) [\w -]{2,40} (?:works?|builds?|runs?|starts?|deploys?|compiles?|loads?|connects?)\b[^,;]{0,30}[.!]$|"
         r"\b(?:in place|is (?:done|complete|finished|ready|live|fixed|resolved|solved|open)|no (?:functional )?changes?|"
         r"nothing (?:else )?changed|(?<!be )passed|as expected|verified|and it (?:is|does))\b",
     ),
@@ -189,9 +214,13 @@ _FEATURES = (
 )
 _COMPILED = tuple((feature, re.compile(feature.pattern, re.IGNORECASE)) for feature in _FEATURES)
 _RULES = frozenset("demand advice prohibition limit choice order announcement".split())
-_REPORTS = frozenset("first person,now,perfect,plan,address,question,completion,past,result".split(","))
+_REPORTS = frozenset(
+    "first person,now,perfect,plan,address,question,answer,example,dismissal,about the work,completion,past,result".split(",")
+)
+_DONE = frozenset("now perfect completion result".split())
 REPORT_LABEL = re.compile(
-    r"^(?:changed|changes|files?|tests?|summary|results?|status|done|open|added|removed|fixed|suite|size|image|coverage|"
+    r"^(?:(?:the )?fix|(?:short )?answer|(?:new|current|old) behaviou?r|to be clear|options?|approach|bottom line|tl;dr|"
+    r"quick fix|pr|feedback|package|plan|changed|changes|files?|tests?|summary|results?|status|done|open|added|removed|fixed|suite|size|image|coverage|"
     r"next|verified|runtime|screenshots?|also|geändert|modifié|cambios)\b[^.]{0,20}[:.]",
     re.IGNORECASE,
 )
@@ -201,13 +230,13 @@ _ORDER = re.compile(
     rf"{_OPENING}(?P<verb>[a-z]+)\b(?! (?:of|is|are|was)\b)",
     re.IGNORECASE,
 )
-_NEVER = re.compile(rf"^{_OPENING}(?:never|do not|don['’]t|avoid)\b", re.IGNORECASE)
+_NEVER = re.compile(rf"^{_OPENING}(?:never (?!\w+s\b)|do not|don['’]t|avoid)\b", re.IGNORECASE)
 _PREPOSITION = frozenset("by from with while as through via using than".split())
 # Sentences that start so are about what was said before.
 _ANAPHORA = re.compile(
     r"^(?:(?:and|but|so|also|then|therefore|hence|thus|still|yet|however|importantly|notably|unfortunately)\b,? ?)*"
-    r"(?:otherwise|instead|as such|as a result|(?:because of|without|with|after|before|by|for|if|until|since|from|due to) "
-    r"(?:this|that|it|them|so|these)\b|for (?:this|that) reason|in (?:this|that|such a?) (?:case|event|way)|"
+    r"(?:otherwise|instead|as such|as a result|(?:because of|without|with|after|before|by|for|if|until|since|from|due to|when) "
+    r"(?:this|that|it|them|so|not|these|there (?:is|are)n['’]t|they)\b|for (?:this|that) reason|in (?:this|that|such a?) (?:case|event|way)|"
     r"(?:(?:in|with|on|for|under) [\w§. -]{2,30},? )?(?:it|its|they|their|them|he|she|these|those|such|this|that|both|neither|"
     r"the (?:same|other|latter|former)|here|there(?!['’]s no| (?:is|are) no)|one of them|each of them|either|which|"
     r"das|dies\w*|es|sie|er|dabei|dadurch|damit|deshalb|daher|cela|ça|c['’]est|ce|il(?! faut)|elle|ils|esto|eso|ello|así))"
@@ -264,6 +293,11 @@ class Rating(Value):
     def is_order(self) -> bool:
         """Whether it tells the reader what to do."""
         return any(name in ("order", "prohibition", "demand", "advice") for name in self.features)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it tells what was done."""
+        return any(name in _DONE for name in self.features) or {"first person", "past"} <= set(self.features)
 
     @property
     def is_report(self) -> bool:
