@@ -31,7 +31,7 @@ _SCOPE = re.compile(r"^(?:\[[\w ./-]+\]\s*|[\w./-]+(?:\([^()]*\))?!?:\s+)(?=\S)"
 _NUMBER = re.compile(r"\s*\((?:GH-|PR )?#?\d+\)$|\s+#\d+$")
 _TIDIES_UP = re.compile(
     r"^(?:(?:merge|bump|release|prepare|version|v?\d+[.\d]*\w*|wip|fixup!|squash!|initial commit|upgrade|update|lint|"
-    r"(?:re-?)?format|re-?word|translat\w+|polish|address|apply|clean ?up|tidy|whitespace|back to development|sync|"
+    r"re-?format|format (?:code|files|with \w+)|re-?word|translat\w+|polish|address|apply|clean ?up|tidy|whitespace|back to development|sync|"
     r"add (?:docs?|tests?|unit tests?)|tests? for|document|clarify|explain|mention|describe)\b"
     r"(?! (?:in|of|with|only|instead|not|never)\b)|"
     r"(?:docs?|style|chore|release|deps|i18n|(?:build|ci)\(deps)(?:\([^)]*\))?!?: )|"
@@ -74,7 +74,7 @@ _TROUBLE = re.compile(
 
 _NOT_NEEDED = re.compile(
     r"\b(?:no longer|not) (?:be )?(?:needed|necessary|required|used|relevant)|\b(?:fixed|resolved) (?:upstream|now|and)|"
-    r"\blong since\b|\bobsolete\b|\bunused\b",
+    r"\blong since\b|\bobsolete\b",
     re.IGNORECASE,
 )
 _FOR_NOW = re.compile(r"\b(?:for now|temporar\w+|again|any ?more)\b", re.IGNORECASE)
@@ -105,7 +105,7 @@ _PERHAPS = re.compile(
 # A step of the work, unless it says what happens otherwise.
 _WE_MUST = re.compile(r"\bwe (?:\w+ )?(?:need|have|must)\b(?!.*\b(?:otherwise|else|because)\b)", re.IGNORECASE)
 _INSISTS = re.compile(
-    r"^(?:please|never|always)\b|^(?:do not|don['’]t|keep)\b.*\b(?:until|unless|again|without|directly|outside|before|even)\b",
+    r"^(?:please|never|always)\b|^(?:do not|don['’]t|keep)\b.*\b(?:until|unless|again|back|without|directly|outside|before|even)\b",
     re.IGNORECASE,
 )
 _REASONS = frozenset("cause consequence effect limit demand prohibition choice advice".split())
@@ -171,7 +171,7 @@ def _find_reason(passage: Passage, *, must_last: bool = False) -> str:
         whole = [sentence for sentence in whole if not _ABOUT_COMMIT.search(sentence)]
     while whole and _CONTINUES.match(whole[0]):
         whole.pop(0)
-    if not any(map(_gives_reason, whole)) or (must_last and not any(map(_lasts, whole))):
+    if must_last and not (any(map(_gives_reason, whole)) and any(map(_lasts, whole))):
         return ""
     return _take(whole, _MAX_REASON_LENGTH)
 
@@ -197,7 +197,7 @@ def _is_plan(sentence: str) -> bool:
 def _lasts(sentence: str) -> bool:
     """Return whether a sentence says how things are, not only how they were or what the commit does."""
     features = set(rate(sentence).features)
-    return not (_ABOUT_COMMIT.search(sentence) or features & {"order", "past", *_PASSES})
+    return not (_ABOUT_COMMIT.search(sentence) or features & ({"order", "past", *_PASSES} - {"here and now"}))
 
 
 def _learn_from_decision(subject: str, passages: list[Passage], evidence: Discovery) -> Discovery | None:
@@ -223,9 +223,7 @@ def _find_rule(passage: Passage) -> Lesson | None:
 
 def _explains(sentence: str) -> bool:
     """Return whether a sentence says what happens, or happened, without the rule beside it."""
-    return not _MUST.search(sentence) and (
-        _TROUBLE.search(hide_code(sentence)) is not None or "effect" in rate(sentence).features
-    )
+    return not _MUST.search(sentence) and (_TROUBLE.search(hide_code(sentence)) is not None or _lasts(sentence))
 
 
 def _states_rule(statement: str, *, has_reason: bool) -> bool:

@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterator
 
 from learnt.debrief.own_words import own_words
-from learnt.mine.passages import MIN_RATING, Lesson, find_lesson, read_passages, reports_work
+from learnt.mine.passages import MIN_RATING, Lesson, find_lesson, is_discussion, read_passages
 from learnt.model import Discovery
 from learnt.text.clean import clean
 
 _MAX_TEXT_LENGTH = 100_000
 _MAX_LESSONS = 3
-_NOTHING_DONE = 2.0  # a text that reports no work discusses, proposes or explains something
+_DISCUSSION = 2.0  # what a text that reports no work explains is mostly about the work at hand
 _HOME = re.compile(r"(?:/Users|/home)/[^/\s'\"`:]+(?=/)")
 
 
@@ -24,7 +24,7 @@ def observe_words(text: str) -> Iterator[Discovery]:
     """Yield the lessons that an agent states in its own words, in their order; of many, the best."""
     text = clean(text[:_MAX_TEXT_LENGTH])
     passages = list(read_passages(text, own_words(text)))
-    least = MIN_RATING + (0 if any(map(reports_work, passages[:2])) else _NOTHING_DONE)
+    least = MIN_RATING + _DISCUSSION * is_discussion(passages)
     found = [lesson for passage in passages if (lesson := find_lesson(passage, least=least))]
     distinct = list({lesson.title.casefold(): lesson for lesson in reversed(found)}.values())[::-1]
     worst = sorted((lesson.rating for lesson in distinct), reverse=True)[:_MAX_LESSONS][-1:]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from learnt.mine.rating import REPORT_LABEL, capitalise, hide_code, rate, stands_alone, starts_with_reference, strip_announcement
+from learnt.mine.rating import CODE, REPORT_LABEL, capitalise, hide_code, rate, stands_alone, starts_with_reference, strip_announcement
 from learnt.model import TITLE_LIMIT, Value
 from learnt.text.sentences import HEADING, ITEM, PARAGRAPH, find_sentences, is_whole, read_blocks, strip_markup
 
@@ -22,15 +22,17 @@ _MIN_SUPPORT = 1.5
 _FRAGMENT = -10.0
 # What a sentence gains or loses by its place, and as a title.
 _CLAUSE = 0.5
+_POINTING = 1.0
 _ORDER, _ALONE = 1.5, 1.5
 _ANNOUNCED = 2.0
 _EXPLAINED = 1.0
+_SUPPORTED = 0.5
 _UNLABELLED_ITEM = -3.0
 _REPORT_SECTION = -4.0
 _LESSON_SECTION = 2.0
 _ABOUT_LESSONS = re.compile(
     r"\b(?:lessons?|learnings?|gotchas?|caveats?|pitfalls?|traps?|remember|takeaways?|good to know|worth (?:knowing|noting)|"
-    r"in mind|next time|future (?:changes|work)|conventions?|careful|à savoir|merken)\b",
+    r"in mind|next time|future (?:changes|work)|(?:notes?|hints?|tips?) for|for (?:whoever|others|the next)|conventions?|careful|à savoir|merken)\b",
     re.IGNORECASE,
 )
 _ABOUT_WORK = re.compile(
@@ -43,17 +45,25 @@ _ABOUT_WORK = re.compile(
     re.IGNORECASE,
 )
 _EXPLAINS = re.compile(
-    r"\b(?:(?:the|had one|one) (?:cause|reason|culprit|trap|catch)|cause|reason|because|why|turn(?:s|ed) out|came from|"
-    r"went wrong|fail(?:s|ed|ure)|los[et] (?:a while|time)|took (?:me|two|a)|gotcha|wrong path|rejected|error|misled|"
+    r"\b(?:causes?|reason|culprit|trap|catch|because|why|turn(?:s|ed) out|came from|wrong|fail(?:s|ed|ures?)?|"
+    r"los[et] (?:a while|time)|took (?:me|two|a)|gotcha|reject(?:s|ed)|errors?|misled|surpris\w+|threw me|confus\w+|"
+    r"crash\w*|die[sd]|broken?|missing|lost|hangs?|hung|stuck|time[sd]? ?out|blocked|drop(?:ped)?|empty|invisible|"
+    r"silently|garbage|twice|flaky|leak\w*|corrupt\w*|forever|killed|"
     r"had no effect|(?:do|does|did) ?(?:not|n['’]t) (?:compile|build|work|run|start|load|match|exist)|deshalb|weil|parce que|porque)\b",
     re.IGNORECASE,
 )
 # A line of code, of a log or of a traceback that nobody marked as one.
 _LOOKS_LIKE_CODE = re.compile(r"→|Traceback \(|\bFile \"|\w(?:Error|Exception|Warning): \w|>>> |[{};] *$|\w\(\w+, \w+=|^\w+ = |[│┃┏━]|\b(?:try|except|else): |\bimport \w+ *$")
 _PROPOSALS = frozenset(("plan", "hypothesis", "about the work", "question", "guess", "example", "answer"))
+_TALKS = re.compile(
+    r"(?:here|let me|looking|i (?:see|understand|think|can|need|have a)|there (?:are|is)|based on|great|good|ok(?:ay)?|"
+    r"the (?:\w+ )?(?:issue|problem|question|answer|root cause|key|main)\b|to answer|now i|that['’]s|this is|it['’]s|so\b|"
+    r"ah\b|hm+\b|actually|interesting)",
+    re.IGNORECASE,
+)
 _PRONOUN = re.compile(r"\b(?:it|they|them)\b", re.IGNORECASE)
 # Behind these a clause can stand alone.
-_MAIN_CLAUSE = re.compile(r"; |: | [–—-] |,? because |, since ")
+_MAIN_CLAUSE = re.compile(r"; |: | [–—-] |,? because |, (?:since|as) ")
 # Where a long sentence can be cut, and whether what follows can stand alone.
 _CLAUSE_END = re.compile(
     r"(?P<strong>; |: | [–—-] |,? because |, since |, (?:so|and|but|therefore|thus) )|"
@@ -132,9 +142,14 @@ def _is_own(text: str, own: str) -> bool:
     return bool(own.strip()) and plain.split() == own.split()
 
 
-def reports_work(passage: Passage) -> bool:
-    """Return whether a passage tells what was done."""
-    return any(rate(sentence).is_done for sentence in passage.sentences)
+def is_discussion(passages: Sequence[Passage]) -> bool:
+    """Return whether a text answers, explains, proposes or asks something, rather than reporting finished work."""
+    if not passages:
+        return False
+    first, last = passages[0].sentences[0], passages[-1].sentences[-1]
+    if "?" in last or rate(first).is_done:
+        return "?" in last
+    return _TALKS.match(first) is not None or bool(_PROPOSALS.intersection(rate(first).features))
 
 
 def find_lesson(
@@ -157,10 +172,18 @@ def _rate_sentences(passage: Passage) -> list[_Rated]:
     section = _rate_section(passage)
     explains = [_EXPLAINS.search(hide_code(sentence)) is not None for sentence in passage.sentences]
     is_reason = _EXPLAINS.search(passage.label) is not None
-    return [
+    rated = [
         _rate_sentence(sentence, section + _EXPLAINED * any((is_reason, *explains[:number], *explains[number + 1 :])))
         for number, sentence in enumerate(passage.sentences)
     ]
+    return [_add_support(one, [other for other in rated if other is not one]) for one in rated]
+
+
+def _add_support(rated: _Rated, others: Sequence[_Rated]) -> _Rated:
+    """Return a rule rated higher if a sentence beside it states a fact."""
+    if rated.is_order and not rated.is_report and any(map(_explains, others)):
+        return rated.replace(rating=rated.rating + _SUPPORTED)
+    return rated
 
 
 def _rate_sentence(sentence: str, bonus: float) -> _Rated:
@@ -169,22 +192,28 @@ def _rate_sentence(sentence: str, bonus: float) -> _Rated:
     clauses = [] if REPORT_LABEL.match(whole) or _LOOKS_LIKE_CODE.search(whole) else _list_main_clauses(whole)
     statements = [whole, *(strip_announcement(clause)[0] for clause in clauses)]
     ratings = [
-        (rate(statement).total - _CLAUSE * (number > 0), -number)
+        (rate(statement).total - _CLAUSE * (number > 0) - _POINTING * (not stands_alone(statement)), -number)
         if can_state(statement)
         else (_FRAGMENT, -number)
         for number, statement in enumerate(statements)
     ]
-    best, number = max(ratings)
+    _, number = max(ratings)
     statement = statements[-number]
     rating = rate(statement)
+    best = rating.total - _CLAUSE * (number < 0) if can_state(statement) else _FRAGMENT
     return _Rated(
         sentence=sentence,
         statement=statement,
-        rating=best + bonus + _ANNOUNCED * announced,
+        rating=best + bonus + _ANNOUNCED * announced + _EXPLAINED * _is_explained(whole, statement),
         is_report=rating.is_report or best == _FRAGMENT,
         is_order=rating.is_order,
         stands_alone=stands_alone(statement),
     )
+
+
+def _is_explained(sentence: str, clause: str) -> bool:
+    """Return whether the part of a sentence before one of its clauses speaks of trouble."""
+    return clause != sentence and _EXPLAINS.search(hide_code(sentence[: -len(clause)])) is not None
 
 
 def can_state(statement: str) -> bool:
@@ -234,7 +263,7 @@ def _add_neighbours(rated: Sequence[_Rated], number: int) -> list[int] | None:
         return None
     for other in sorted(range(len(rated)), key=lambda other: (abs(other - number), other)):
         near = number - _MAX_BEFORE <= other <= number + _MAX_BEHIND
-        if near and other not in chosen and _explains(rated[other]):
+        if near and other not in chosen and _belongs(rated, other, number):
             more = _add_needed(rated, [*chosen, other])
             if more is not None and sum(len(rated[one].sentence) for one in more) <= _MAX_OBSERVATION:
                 chosen = more
@@ -253,6 +282,14 @@ def _add_needed(rated: Sequence[_Rated], chosen: Sequence[int]) -> list[int] | N
                 return None
             needed.add(number)
     return sorted(needed)
+
+
+def _belongs(rated: Sequence[_Rated], other: int, main: int) -> bool:
+    """Return whether a sentence explains a lesson, or tells how a fact was dealt with."""
+    if other == main - 1 and not rated[other].is_report and rated[other].rating >= 0:
+        return True
+    is_remedy = other == main + 1 and not rated[main].is_order and rate(rated[other].sentence).is_done
+    return _explains(rated[other]) or (is_remedy and CODE in hide_code(rated[other].sentence))
 
 
 def _explains(rated: _Rated) -> bool:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from learnt.model import Value
-from learnt.text.verbs import base_of, is_auxiliary, is_base_form, is_past, is_present, list_words
+from learnt.text.verbs import base_of, is_auxiliary, is_base_form, is_foreign, is_past, is_present, list_words
 
 CODE = "§"  # stands for code and names, so that their letters are not read as words
 _CODE_SPAN = re.compile(r"(?<!`)(`++)[^`]++\1(?!`)")
@@ -61,7 +61,7 @@ _FEATURES = (
         1.5,
         r"\b(?:(?:does|do|is|are|can|will) ?(?:not|n['’]t)|cannot|can['’]t|won['’]t|there(?:['’]s| is| are) no|no effect|"
         r"never|nothing|nobody|none of|only|at most|at least|apart from|except|read-only|unless|even (?:if|though|when|in)|"
-        r"regardless|refus(?:es?)|ignor(?:es?|ed)|rejects?|nicht|nur|ne .{1,30} pas|que par|seulement|sólo|solo|no (?:se|acepta|"
+        r"regardless|lacks?|refus(?:es?)|ignor(?:es?|ed)|rejects?|nicht|nur|ne .{1,30} pas|que par|seulement|sólo|solo|no (?:se|acepta|"
         r"puede|hay|funciona))\b|\bread[- ]only\b",
     ),
     _Feature(
@@ -105,7 +105,7 @@ _FEATURES = (
         1.0,
         r"\b(?:any|every|each|all (?!good|green|set|of)|always|whenever|whoever|anything|everything|everywhere|in tests|"
         r"this (?:repo(?:sitory)?|project|code ?base|service|package|workspace|image|account|table)|from now on|"
-        r"next time|in (?:the )?future|by default|jede\w?|alle|immer|chaque|tou(?:s|te|tes)|toujours|cada|todos|"
+        r"next time|in (?:the )?future|by default|jede\w?|alle|immer|chaque|tou(?:s|t|te|tes)|toujours|cada|todos|"
         r"siempre)\b",
     ),
     _Feature(
@@ -124,8 +124,8 @@ _FEATURES = (
     # reports
     _Feature(
         "first person",
-        -2.0,
-        r"\b(?:I|I['’](?:m|ve|d|ll)|my|me|myself|ich|mein\w*|je|mon|ma|mes|nos|he \w+[ai]do)\b|\bj['’]",
+        -3.0,
+        r"\b(?:I|I['’](?:m|ve|d|ll)|my|me|myself|ich|mein\w*|je(?! nach| desto)|mon|ma|mes|nos|he \w+[ai]do)\b|\bj['’]",
     ),
     _Feature(
         "now",
@@ -142,7 +142,7 @@ _FEATURES = (
     _Feature(
         "plan",
         -3.0,
-        r"\b(?:(?:i|we)['’]ll|(?:i|we) (?:will|would|could|can|might|plan|suggest|propose|recommend)|let me|let us|let['’]s|we (?:want|wanted|now need|like|should) |"
+        r"\b(?:(?:i|we)['’]ll|(?:i|we) (?:will|would|could|can|might|plan|suggest|propose|recommend)|i (?:must|need|have to|cannot|can['’]t)|let me|let us|let['’]s|we (?:want|wanted|now need|like|should) |"
         r"next steps?|my suggestion|todo|open points?|follow[- ]up|will (?:follow|be (?:added|done))|would (?:need|be|have)|"
         r"(?:we|you|it|i|they|that)['’]d|could|might|just needs? to|should be (?:added|fixed|cleaned|updated|removed|changed)|"
         r"may be able|can be (?:deleted|removed|done|added|tried)|later on|for later|in a (?:second|next|separate)|possible)\b",
@@ -189,7 +189,7 @@ _FEATURES = (
         -1.0,
         r"\b(?:currently|current|at the moment|as of now|for now|so far|yet|still|today|yesterday|last (?:week|night|tuesday|month)|"
         r"this (?:time|run|morning|change|commit|pr|branch|pull request|patch|release|diff|ticket|week|test)|these tests|"
-        r"the (?:new|remaining|failing|flaky|second|third|diff|rest)\b)",
+        r"the (?:new|remaining|failing|flaky)\b)",
     ),
     _Feature(
         "completion",
@@ -219,19 +219,23 @@ _REPORTS = frozenset(
 )
 _DONE = frozenset("now perfect completion result".split())
 REPORT_LABEL = re.compile(
-    r"^(?:(?:the )?fix|(?:short )?answer|(?:new|current|old) behaviou?r|to be clear|options?|approach|bottom line|tl;dr|"
+    r"^(?:(?:the )?fix|nothing to \w+|(?:short )?answer|(?:new|current|old) behaviou?r|to be clear|options?|approach|bottom line|tl;dr|"
     r"quick fix|pr|feedback|package|plan|changed|changes|files?|tests?|summary|results?|status|done|open|added|removed|fixed|suite|size|image|coverage|"
     r"next|verified|runtime|screenshots?|also|geändert|modifié|cambios)\b[^.]{0,20}[:.]",
     re.IGNORECASE,
 )
 _OPENING = r"(?:(?:so|then|and|but|also|therefore|hence|thus|always|please|just|simply|instead|first|next time|in future|in (?:the )?future|from now on),? )*"
 _ORDER = re.compile(
-    rf"^{_OPENING}(?:(?:when|if|after|before|in|on|for|to|with|whenever|while|once|inside|under|as|at|until)\b[^,]*, )?"
-    rf"{_OPENING}(?P<verb>[a-z]+)\b(?! (?:of|is|are|was)\b)",
+    rf"^{_OPENING}(?:(?:when|if|after|before|in|on|for|to|with|whenever|while|once|inside|under|as|at|until)\b"
+    r"(?:[^,]*, |[^,]*? (?=(?:always|never|please) )))?"
+    rf"{_OPENING}(?P<verb>[a-z]+)\b(?! (?:of|is|are|was|that|which|has|must|should)\b)",
     re.IGNORECASE,
 )
 _NEVER = re.compile(rf"^{_OPENING}(?:never (?!\w+s\b)|do not|don['’]t|avoid)\b", re.IGNORECASE)
-_PREPOSITION = frozenset("by from with while as through via using than".split())
+_CONJUNCTIONS = frozenset("but so because which while when since as if that until before after".split())
+_PAST_AUXILIARIES = frozenset(
+    "was were had did didn't wasn't weren't couldn't wurde wurden hatte hatten war waren fue".split()
+)
 # Sentences that start so are about what was said before.
 _ANAPHORA = re.compile(
     r"^(?:(?:and|but|so|also|then|therefore|hence|thus|still|yet|however|importantly|notably|unfortunately)\b,? ?)*"
@@ -244,8 +248,8 @@ _ANAPHORA = re.compile(
     re.IGNORECASE,
 )
 _POINTS_BACK = re.compile(
-    r"\b(?:on|in|with|into|to|for|from|of|at|under) (?:that|those|these|this) "
-    r"(?!repo|project|code ?base|service|package|workspace|app|image|account|is|are|way)\w+|"
+    r"\b(?:on|in|with|into|to|for|from|of|at|under) (?:(?:that|those|these) (?!is\b|are\b|way\b)\w+|"
+    r"this (?:case|situation|commit|change|context|line|function|test|file)\b)|"
     r"\b(?:for|of|with|like|than|about) (?:this|that|these|those)\b(?! \w+ing\b)(?=[ ,.;]*(?:$|[,.;]|to\b))",
     re.IGNORECASE,
 )
@@ -324,12 +328,11 @@ def _rate_mood(prose: str) -> list[tuple[str, float]]:
     """Return the features of a sentence's verbs: an order, the present, the past."""
     if REPORT_LABEL.match(prose):
         return [("result", -3.0)]
-    words = list_words(prose)
-    if words and is_past(words[0]) and not is_base_form(words[0]):
+    words, tense = list_words(prose), find_tense(prose)
+    if words and is_past(words[0]) and not is_base_form(words[0]) and tense != "present":
         return [("result", -4.0)]
     if is_order(prose):
         return [("order", 2.0)]
-    tense = find_tense(prose)
     return [(tense, 0.5 if tense == "present" else -2.0)] if tense else []
 
 
@@ -342,30 +345,21 @@ def is_order(prose: str) -> bool:
 
 
 def find_tense(prose: str) -> str:
-    """Return whether the first predicate of a sentence is in the `present` or in the `past`; empty if there is none."""
-    words = [word.lower() for word in list_words(prose)]
-    for number, word in enumerate(words):
-        if word in (
-            "was",
-            "were",
-            "had",
-            "did",
-            "didn't",
-            "wasn't",
-            "couldn't",
-            "wurde",
-            "wurden",
-            "hatte",
-            "war",
-            "fue",
-        ):
+    """Return whether the first predicate of a sentence is in the `present` or in the `past`; empty if there is none.
+
+    In “a flag shared between threads must be volatile” the first form of the past is no predicate, because another
+    predicate follows in the same clause.
+    """
+    past = False
+    for word in re.findall(r"[,;:]|\band (?:it|that|this|they|we|i|then)\b|[^\W\d_]+(?:['’][^\W\d_]+)?", prose.lower()):
+        if past and (word in ",;:" or word in _CONJUNCTIONS or word.startswith("and ")):
+            return "past"
+        if word in _PAST_AUXILIARIES:
             return "past"
         if is_auxiliary(word) or is_present(word):
             return "present"
-        follows = words[number + 1] if number + 1 < len(words) else ""
-        if number and is_past(word) and follows not in _PREPOSITION:
-            return "past"
-    return ""
+        past = past or is_past(word)
+    return "past" if past else "present" if is_foreign(list_words(prose)) else ""
 
 
 def _rate_names(prose: str) -> list[tuple[str, float]]:
@@ -387,7 +381,8 @@ def strip_announcement(sentence: str) -> tuple[str, bool]:
 
 def capitalise(sentence: str) -> str:
     """Return a sentence with a capital letter, unless it starts with a name such as `urllib3` or `os.path`."""
-    return sentence[:1].upper() + sentence[1:] if re.match(r"[^\W\d_]+(?:['’]\w+)?(?=[\s,]|: |$)", sentence) else sentence
+    word = re.match(r"[^\W\d_]+(?:['’]\w+)?(?=[\s,]|: |$)", sentence)
+    return sentence[:1].upper() + sentence[1:] if word and word[0].islower() else sentence
 
 
 def _strip_label(sentence: str) -> str:

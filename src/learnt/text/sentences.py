@@ -18,7 +18,7 @@ from bisect import bisect_right
 from itertools import pairwise
 
 from learnt.model import Value
-from learnt.text.verbs import has_predicate, is_present, list_words
+from learnt.text.verbs import has_predicate, is_base_form, is_present, list_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -191,8 +191,13 @@ def is_whole(sentence: str) -> bool:
         and _is_balanced(plain)
         and _starts_properly(plain)
         and _ends_properly(plain)
-        and has_predicate(words)
+        and (has_predicate(words) or _orders_behind_comma(plain))
     )
+
+
+def _orders_behind_comma(text: str) -> bool:
+    """Return whether an order follows on a condition: `In tests, truncate first.`"""
+    return any(map(is_base_form, re.findall(r", (?:please |always |never |then )?([a-z]+)\b", text)))
 
 
 def _is_balanced(text: str) -> bool:

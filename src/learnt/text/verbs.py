@@ -20,7 +20,10 @@ _AUXILIARIES = (
     "ist sind war waren wird werden wurde wurden hat haben hatte hatten muss müssen musst müsst darf dürfen kann "
     "können soll sollen sollte sollten wollen braucht brauchen gibt geht gilt heißt läuft liegt steht schlägt macht "
     "est sont était étaient sera seront ont avait faut doit doivent peut peuvent devrait fait font va vont existe "
-    "es era eran está están fue ser será hay debe deben debería puede pueden tiene tienen hace van falla se nimmt"
+    "es era eran está están fue ser será hay debe deben debería puede pueden tiene tienen hace van falla se nimmt "
+    "gehört gehören verlangt erwartet benötigt benötigen funktioniert funktionieren fehlt fehlen kommt kommen bleibt "
+    "bleiben nutzt verwendet scheitert liefert liest schreibt laufen fonctionne fonctionnent échoue manque manquent "
+    "exige utilise nécessite renvoie attend funciona funcionan necesita necesitan acepta espera requiere devuelve fallan"
 )
 # Verbs whose base form starts an order; regular forms are added.
 _VERBS = (
@@ -159,7 +162,7 @@ def has_predicate(words: list[str]) -> bool:
     """Return whether the words of a sentence, in order, contain what looks like its predicate."""
     if not words:
         return False
-    if any(map(is_auxiliary, words)) or is_base_form(words[0]) or _is_foreign(words):
+    if any(map(is_auxiliary, words)) or is_base_form(words[0]) or is_foreign(words):
         return True
     pairs = list(pairwise(words))
     return any(is_present(word) or is_past(word) for _, word in pairs) or any(
@@ -167,7 +170,7 @@ def has_predicate(words: list[str]) -> bool:
     )
 
 
-def _is_foreign(words: list[str]) -> bool:
+def is_foreign(words: list[str]) -> bool:
     """Return whether a sentence is in another language, whose verbs are not known here."""
     return len(words) >= _MIN_FOREIGN_WORDS and sum(word.lower() in _FOREIGN for word in words) >= 2
 
