@@ -118,7 +118,7 @@ _FEATURES = (
         "announcement",
         2.0,
         r"\b(?:gotcha|pitfall|the (?:trap|catch)|caveat|lesson|note that|worth (?:knowing|noting|remembering)|keep in mind|"
-        r"beware|be aware|turn(?:s|ed) out|watch out|for (?:the )?future|for next time|important|remember|please|"
+        r"beware|be aware|turn(?:s|ed) out|watch out|for the future|for future (?:changes|work|reference)|for next time|important|remember|please|"
         r"for future changes|achtung|wichtig|bitte|attention|importante?|ojo|cuidado)\b|^note:",
     ),
     # reports
