@@ -150,7 +150,7 @@ def _describe(discovery: Discovery, text: str) -> tuple[str, str]:
     if discovery.rule == "words":
         # An observation is needed only if the title was truncated or is part of a longer sentence.
         is_whole = fold(discovery.excerpt) == text and len(text) <= TITLE_LIMIT
-        return "" if is_whole else fold(discovery.excerpt), ""
+        return "" if is_whole else fold(discovery.excerpt), discovery.worked
     observation = f"{failed}: {error}. " if failed and error else f"{error}. " if error else ""
     return fold(observation + (discovery.excerpt or text)), f"{worked}." if worked else text
 
