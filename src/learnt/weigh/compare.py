@@ -1,0 +1,172 @@
+"""Decide how a newer learning relates to an older one, by what they say and name. No model is asked.
+
+    repeats      the newer one says what the older one says: the same specifics, the same side
+    supersedes   it says all that the older one says and more, or that this is no longer so
+    contradicts  it denies what the older one affirms, the other way round, or the other order
+    unsure       much the same words, but some differ: a name, a number, a colour
+    unrelated    anything else
+
+Similarity alone never makes a repetition: one word that differs can be the whole difference. In case of doubt the
+verdict is `unsure`, and both learnings are kept.
+"""
+
+from __future__ import annotations
+
+from learnt.model import Value
+from learnt.text.statements import are_opposite, read_statement, speaks_of_change
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from learnt.model import Learning
+    from learnt.text.statements import Statement
+
+REPEATS, SUPERSEDES, CONTRADICTS, UNRELATED, UNSURE = RELATIONS = (
+    "repeats",
+    "supersedes",
+    "contradicts",
+    "unrelated",
+    "unsure",
+)
+_SPECIFIC_WEIGHT = 2.0
+_MIN_CONFLICT = 0.7
+_MIN_ALIKE = 0.5
+_MIN_SHARED = 0.7
+_MIN_SUBJECT = 0.4
+_MAX_NAMED = 3
+
+
+class Verdict(str):
+    """The word for how a newer learning relates to an older one, with a score from 0 to 1 and the reason."""
+
+    score: float
+    reason: str
+    adds: frozenset[str]
+    """What only the newer learning says."""
+    lacks: frozenset[str]
+    """What only the older learning says."""
+
+    def __new__(
+        cls,
+        relation: str,
+        *,
+        score: float = 0.0,
+        reason: str = "",
+        adds: frozenset[str] = frozenset(),
+        lacks: frozenset[str] = frozenset(),
+    ) -> Verdict:
+        self = super().__new__(cls, relation)
+        self.score, self.reason, self.adds, self.lacks = score, reason, adds, lacks
+        return self
+
+    @property
+    def relation(self) -> str:
+        """The word itself."""
+        return str(self)
+
+
+class Reading(Value):
+    """What a learning says: its title as a statement, and everything that all its texts name."""
+
+    statement: Statement
+    words: frozenset[str]
+    specifics: frozenset[str]
+    text: str
+
+
+def read(learning: Learning) -> Reading:
+    """Return what a learning says."""
+    title = learning.advise(learning.title).replace(": ", " ", 1) if learning.polarity == "avoid" else learning.title
+    texts = (title, learning.observation, learning.implication, learning.action)
+    statements = [read_statement(text) for text in texts if text]
+    return Reading(
+        statement=statements[0],
+        words=frozenset().union(*(statement.all_words for statement in statements)),
+        specifics=frozenset().union(*(statement.specifics for statement in statements)),
+        text="\n".join(texts),
+    )
+
+
+def compare(older: Learning, newer: Learning) -> Verdict:
+    """Return how a newer learning relates to an older one."""
+    return compare_readings(read(older), read(newer))
+
+
+def compare_readings(older: Reading, newer: Reading) -> Verdict:
+    """Return how a newer learning relates to an older one, from what they say."""
+    old, new = older.statement, newer.statement
+    specifics = older.specifics | newer.specifics
+    shared = old.words & new.words
+    alike = _share(shared, old.words | new.words, specifics)
+    adds = (new.words - older.words) | (newer.specifics - older.specifics)
+    lacks = (old.words - newer.words) | (older.specifics - newer.specifics)
+    found = {"score": round(alike, 3), "adds": adds, "lacks": lacks}
+    if conflict := _find_conflict(old, new, specifics):
+        return Verdict(CONTRADICTS, reason=conflict, **found)
+    is_alike = alike >= _MIN_ALIKE or _share(shared, min(old.words, new.words, key=len), specifics) >= 0.99
+    if is_alike and _is_turned_round(old, new):
+        return Verdict(UNSURE, reason="the same words in another order", **found)
+    if is_alike and not adds:
+        return Verdict(REPEATS, reason="says the same" if not lacks else f"says less: {_name(lacks)}", **found)
+    if is_alike and not lacks:
+        return Verdict(SUPERSEDES, reason=f"says more: {_name(adds)}", **found)
+    if _is_same_replacement(old, new) and not (adds | lacks) & specifics:
+        return Verdict(REPEATS, reason="recommends and rejects the same", **found)
+    subject = _share(old.words & newer.words, old.words, specifics)
+    if shared and subject >= _MIN_SUBJECT and speaks_of_change(newer.text):
+        return Verdict(SUPERSEDES, reason="says that it is no longer so", **found)
+    if is_alike:
+        return Verdict(UNSURE, reason=f"differs: {_name(lacks)} became {_name(adds)}", **found)
+    return Verdict(UNRELATED, reason="says something else", **found)
+
+
+def _find_conflict(old: Statement, new: Statement, specifics: frozenset[str]) -> str:
+    """Return in what two statements contradict each other; empty if they do not."""
+    denied = (old.affirmed & new.denied) | (old.denied & new.affirmed)
+    agreed = (old.affirmed & new.affirmed) | (old.denied & new.denied)
+    conflict = denied - agreed
+    smaller = min(old.words, new.words, key=len)
+    if conflict and _share(conflict, smaller - (agreed & denied), specifics) >= _MIN_CONFLICT:
+        return f"the other side of: {_name(conflict)}"
+    if _is_reversed(old, new):
+        return "the other order"
+    shared = old.words & new.words
+    only_old, only_new = ((one.words | one.small) - (other.words | other.small) for one, other in ((old, new), (new, old)))
+    if are_opposite(only_old, only_new) and _share(shared, smaller, specifics) >= _MIN_SHARED:
+        return f"the opposite: {_name(only_old)} and {_name(only_new)}"
+    return ""
+
+
+def _is_reversed(old: Statement, new: Statement) -> bool:
+    if old.order is None or new.order is None:
+        return False
+    (first, later), (new_first, new_later) = old.order, new.order
+    crossed = len(first & new_later) + len(later & new_first)
+    straight = len(first & new_first) + len(later & new_later)
+    return crossed > straight and bool(first & new_later) and bool(later & new_first)
+
+
+def _is_turned_round(old: Statement, new: Statement) -> bool:
+    """Return whether most pairs of shared words follow each other the other way round: `a` calls `b`, `b` calls `a`."""
+    places = {word: number for number, word in enumerate(new.sequence)}
+    numbers = [places[word] for word in old.sequence if word in places]
+    pairs = [(first, later) for index, first in enumerate(numbers) for later in numbers[index + 1 :]]
+    is_passive = ("by" in old.small) != ("by" in new.small)
+    return not is_passive and sum(first > later for first, later in pairs) * 2 > len(pairs)
+
+
+def _is_same_replacement(old: Statement, new: Statement) -> bool:
+    """Return whether both recommend the same code instead of the same other code, in the same place."""
+    sides = [(side.affirmed & side.code, side.denied & side.code) for side in (old, new)]
+    return sides[0] == sides[1] and all(sides[0]) and old.places == new.places
+
+
+def _share(part: frozenset[str], whole: frozenset[str], specifics: frozenset[str]) -> float:
+    """Return the share of some words in others, where specifics count more."""
+    total = sum(_SPECIFIC_WEIGHT if word in specifics else 1.0 for word in whole)
+    return sum(_SPECIFIC_WEIGHT if word in specifics else 1.0 for word in part) / total if total else 0.0
+
+
+def _name(words: frozenset[str]) -> str:
+    named = sorted(words)
+    more = len(named) - _MAX_NAMED
+    return ", ".join(named[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
