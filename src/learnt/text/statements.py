@@ -23,6 +23,7 @@ _TOKEN = re.compile(
     r"`(?P<code>[^`\n]+)`|(?P<word>(?<!\w)--?\w[\w=./:-]*|[#@$~.]?\w(?:[\w./:#@+*=’'-]*[\w*+#/])?(?:\(\))?)"
     r"|(?P<sign>[,;:.!?()\[\]–—]|-{1,2}>|→|(?<=\s)-(?=\s))"
 )
+_MAKE_SURE = re.compile(r"(?i)\b(?:make|be) sure(?: that| to)?\b")
 _CODE_WORD = re.compile(r"[^\s\"']+")
 _SPECIFIC = re.compile(r"\d|[_/#@$=+*]|\w[.:]\w|^-|[a-z][A-Z]|^[A-Z]{2,}s?$|\(\)$|^\.")
 _NEGATING = frozenset(
@@ -43,8 +44,7 @@ _INSTEAD = frozenset("instead rather lieu lugar vez place".split())  # followed 
 _AFTER_INSTEAD = frozenset("of than de".split())
 # A clause with one of these says that what it names does not work.
 _FAILING = frozenset(
-    "fail fails failed failing breaks broken crashes crashed rejected refused wrong scheitert bricht fehl échoue falla"
-    .split()
+    "fail fails failed failing breaks broken crashes crashed rejected refused wrong scheitert bricht fehl échoue falla".split()
 )
 _ENDING = frozenset("but instead aber sondern mais pero sino".split())  # a new clause, with its own sign
 _REASONS = frozenset(
@@ -58,27 +58,30 @@ _PLACES = frozenset(
     "dans pour quand lorsque sur en para cuando si".split()
 )
 _FILLERS = frozenset(
-    "always must should need needs needed ought shall may might can could please make sure ensure remember note "
-    "beware important really very just simply only ever again first then also still actually currently always "
+    "always must should need needs needed ought shall may might can could please sure ensure remember note "
+    "beware important really very just simply plain only ever again first then also still actually currently every "
     "immer muss müssen soll sollte bitte toujours doit doivent faut siempre debe deben hay "
     "der die das den dem des ein eine einen einem einer und oder ist sind wird werden hier im am von zu mit "
     "le la les un une et ou est sont du des à au aux el los las una y o es son del al con de que se lo "
-    "there way thing one it"
-    .split()
+    "there way thing one it".split()
 )
 # Words for the same thing in instructions about software, by stem.
 _SAME = {
     stem(word): stem(group.split()[0])
     for group in (
-        "use run execute call invoke launch start run-with", "folder directory dir", "repository repo", "database db",
+        "folder directory dir", "repository repo", "database db",
         "configuration config", "environment env", "documentation docs doc", "dependency deps dep",
         "argument arg args", "parameter param params", "production prod", "authentication auth",
-        "kubernetes k8s", "postgresql postgres", "javascript js", "typescript ts", "fail break crash error",
+        "kubernetes k8s", "postgresql postgres", "javascript js", "typescript ts", "fail break crash",
         "require need", "delete remove", "permit allow", "forbid prohibit disallow", "variable var",
         "package pkg", "application app", "function func fn", "message msg", "request req", "response resp",
     )
     for word in group.split()
 }  # fmt: skip
+# At the start of a clause these say only that something is used: “Run `x`”, “Use `x`”.
+_USE = frozenset(
+    "use run execute call invoke nutze verwende benutze starte utilise utilisez lance lancez usa usar ejecuta".split()
+)
 _OPPOSITES = {
     frozenset((stem(first), stem(second)))
     for first, second in (
@@ -119,8 +122,8 @@ class Statement(Value):
     """The words that say where or when it holds."""
     order: tuple[frozenset[str], frozenset[str]] | None = None
     """What comes first and what comes later, if the text says so."""
-    sequence: tuple[str, ...] = ()
-    """The words of the statement as they follow each other, each once, without those that say where or when."""
+    clauses: tuple[tuple[str, ...], ...] = ()
+    """The words of each clause as they follow each other, without those that say where or when."""
     small: frozenset[str] = frozenset()
     """Small words that can turn a statement round: “on”, “off”, “by”."""
 
@@ -138,7 +141,7 @@ class Statement(Value):
 def read_statement(text: str) -> Statement:
     """Return what a text affirms, denies and names."""
     reader = _Reader()
-    for token in _TOKEN.finditer(text[:_MAX_LENGTH]):
+    for token in _TOKEN.finditer(_MAKE_SURE.sub("", text[:_MAX_LENGTH])):
         reader.take(token)
     return reader.end()
 
@@ -148,10 +151,11 @@ def speaks_of_change(text: str) -> bool:
     return _CHANGE.search(text[:_MAX_LENGTH]) is not None
 
 
-def are_opposite(some: Iterable[str], others: Iterable[str]) -> bool:
-    """Return whether one of the words is the opposite of one of the others, such as `enable` and `disable`."""
+def find_opposites(some: Iterable[str], others: Iterable[str]) -> frozenset[str]:
+    """Return two words, one of each, that are opposites, such as `enable` and `disable`; empty if there are none."""
     others = tuple(others)
-    return any(frozenset((word, other)) in _OPPOSITES for word in some for other in others)
+    pairs = (frozenset((word, other)) for word in some for other in others)
+    return next((pair for pair in pairs if pair in _OPPOSITES), frozenset())
 
 
 class _Reader:
@@ -165,11 +169,10 @@ class _Reader:
         self._code: set[str] = set()
         self._places: set[str] = set()
         self._order: list[set[str]] = []
-        self._sequence: dict[str, None] = {}
+        self._clauses: list[dict[str, None]] = [{}]
         self._small: set[str] = set()
         self._comes_later = False
         self._clause: set[str] = set()
-        self._before_clause: set[str] = set()
         self._is_denied = self._is_detail = self._is_place = False
         self._depth = 0
         self._last = ""
@@ -180,7 +183,7 @@ class _Reader:
             self._take_sign(token["sign"])
         elif token["code"]:
             for word in _CODE_WORD.findall(token["code"]):
-                self._add(word.lower().strip(",;"), is_code=True)
+                self._add(_stem_name(word.lower().strip(",;")), is_code=True)
         else:
             self._take_word(token["word"])
         self._last = token[0].lower()
@@ -200,7 +203,7 @@ class _Reader:
             code=frozenset(self._code),
             places=frozenset(self._places),
             order=order,
-            sequence=tuple(self._sequence),
+            clauses=tuple(map(tuple, filter(None, self._clauses))),
             small=frozenset(self._small),
         )
 
@@ -244,12 +247,15 @@ class _Reader:
     def _take_plain(self, word: str, plain: str) -> None:
         if plain in _FAILING and not self._is_denied and self._clause & self._code:
             self._is_denied = True
+            return
         if plain in _SMALL and not self._is_detail:
             self._small.add(plain)
         if (plain in STOP_WORDS or plain in _FILLERS) and plain not in _PARTICLES:
             return
+        if plain in _USE and not self._clause:
+            return
         if _is_specific(word, starts=not self._clause):
-            self._add(plain.strip("'"), is_specific=True)
+            self._add(_stem_name(plain.removesuffix("'s").strip("'")), is_specific=True)
         else:
             self._add(_normalise(plain))
 
@@ -257,7 +263,6 @@ class _Reader:
         if not word:
             return
         if is_code or is_specific:
-            word = word.removesuffix("()").rstrip("/.") or word
             self._specifics.add(word)
         if self._is_detail or self._depth:
             self._details.add(word)
@@ -267,7 +272,7 @@ class _Reader:
         if self._is_place:
             self._places.add(word)
         elif not self._order:
-            self._sequence[word] = None
+            self._clauses[-1][word] = None
         if self._order:
             self._order[-1].add(word)
         self._clause.add(word)
@@ -284,6 +289,7 @@ class _Reader:
     def _end_clause(self) -> None:
         (self._denied if self._is_denied else self._affirmed).update(self._clause)
         self._clause = set()
+        self._clauses.append({})
         self._is_denied = self._is_place = False
 
 
@@ -294,6 +300,12 @@ def _is_negating(word: str) -> bool:
 def _is_specific(word: str, *, starts: bool) -> bool:
     """Return whether a word outside code is a number, a path, an identifier or a name."""
     return bool(_SPECIFIC.search(word)) or (not starts and word[0].isupper())
+
+
+def _stem_name(word: str) -> str:
+    """Return a name as it is indexed: in code and outside it, `commits` and `commit` are one word."""
+    word = word.removesuffix("()").rstrip("/.") or word
+    return stem(word) if word.isalpha() else word
 
 
 def _normalise(word: str) -> str:

@@ -13,10 +13,12 @@ verdict is `unsure`, and both learnings are kept.
 from __future__ import annotations
 
 from learnt.model import Value
-from learnt.text.statements import are_opposite, read_statement, speaks_of_change
+from learnt.text.statements import find_opposites, read_statement, speaks_of_change
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from learnt.model import Learning
     from learnt.text.statements import Statement
 
@@ -101,8 +103,15 @@ def compare_readings(older: Reading, newer: Reading) -> Verdict:
     lacks = (old.words - newer.words) | (older.specifics - newer.specifics)
     found = {"score": round(alike, 3), "adds": adds, "lacks": lacks}
     if conflict := _find_conflict(old, new, specifics):
+        if speaks_of_change(newer.text):
+            return Verdict(SUPERSEDES, reason="says that it is no longer so", **found)
         return Verdict(CONTRADICTS, reason=conflict, **found)
     is_alike = alike >= _MIN_ALIKE or _share(shared, min(old.words, new.words, key=len), specifics) >= 0.99
+    subject = _share(old.words & newer.words, old.words, specifics)
+    if adds and shared and subject >= _MIN_SUBJECT and speaks_of_change(newer.text):
+        return Verdict(SUPERSEDES, reason="says that it is no longer so", **found)
+    if is_alike and (turned := _list_turned(old, new)):
+        return Verdict(UNSURE, reason=f"perhaps the other side of: {_name(turned)}", **found)
     if is_alike and _is_turned_round(old, new):
         return Verdict(UNSURE, reason="the same words in another order", **found)
     if is_alike and not adds:
@@ -111,9 +120,6 @@ def compare_readings(older: Reading, newer: Reading) -> Verdict:
         return Verdict(SUPERSEDES, reason=f"says more: {_name(adds)}", **found)
     if _is_same_replacement(old, new) and not (adds | lacks) & specifics:
         return Verdict(REPEATS, reason="recommends and rejects the same", **found)
-    subject = _share(old.words & newer.words, old.words, specifics)
-    if shared and subject >= _MIN_SUBJECT and speaks_of_change(newer.text):
-        return Verdict(SUPERSEDES, reason="says that it is no longer so", **found)
     if is_alike:
         return Verdict(UNSURE, reason=f"differs: {_name(lacks)} became {_name(adds)}", **found)
     return Verdict(UNRELATED, reason="says something else", **found)
@@ -121,19 +127,24 @@ def compare_readings(older: Reading, newer: Reading) -> Verdict:
 
 def _find_conflict(old: Statement, new: Statement, specifics: frozenset[str]) -> str:
     """Return in what two statements contradict each other; empty if they do not."""
-    denied = (old.affirmed & new.denied) | (old.denied & new.affirmed)
-    agreed = (old.affirmed & new.affirmed) | (old.denied & new.denied)
-    conflict = denied - agreed
-    smaller = min(old.words, new.words, key=len)
-    if conflict and _share(conflict, smaller - (agreed & denied), specifics) >= _MIN_CONFLICT:
+    conflict, smaller = _list_turned(old, new), min(old.words, new.words, key=len)
+    if conflict and _share(conflict, smaller, specifics) >= _MIN_CONFLICT:
         return f"the other side of: {_name(conflict)}"
     if _is_reversed(old, new):
         return "the other order"
-    shared = old.words & new.words
-    only_old, only_new = ((one.words | one.small) - (other.words | other.small) for one, other in ((old, new), (new, old)))
-    if are_opposite(only_old, only_new) and _share(shared, smaller, specifics) >= _MIN_SHARED:
-        return f"the opposite: {_name(only_old)} and {_name(only_new)}"
+    only_old, only_new = (
+        (one.words | one.small) - (other.words | other.small) for one, other in ((old, new), (new, old))
+    )
+    opposites = find_opposites(only_old, only_new)
+    if opposites and _share(old.words & new.words, smaller - opposites, specifics) >= _MIN_SHARED:
+        return f"the opposite: {_name(opposites)}"
     return ""
+
+
+def _list_turned(old: Statement, new: Statement) -> frozenset[str]:
+    """Return the words that one statement affirms and the other denies, and that they agree on nowhere."""
+    agreed = (old.affirmed & new.affirmed) | (old.denied & new.denied)
+    return ((old.affirmed & new.denied) | (old.denied & new.affirmed)) - agreed
 
 
 def _is_reversed(old: Statement, new: Statement) -> bool:
@@ -146,12 +157,23 @@ def _is_reversed(old: Statement, new: Statement) -> bool:
 
 
 def _is_turned_round(old: Statement, new: Statement) -> bool:
-    """Return whether most pairs of shared words follow each other the other way round: `a` calls `b`, `b` calls `a`."""
-    places = {word: number for number, word in enumerate(new.sequence)}
-    numbers = [places[word] for word in old.sequence if word in places]
-    pairs = [(first, later) for index, first in enumerate(numbers) for later in numbers[index + 1 :]]
-    is_passive = ("by" in old.small) != ("by" in new.small)
-    return not is_passive and sum(first > later for first, later in pairs) * 2 > len(pairs)
+    """Return whether shared words follow each other the other way round: `a` calls `b`, `b` calls `a`."""
+    if ("by" in old.small) != ("by" in new.small):  # a passive turns the words round, but not the statement
+        return False
+    pairs = list(_list_pairs(old, new))
+    of_code = [is_reversed for first, later, is_reversed in pairs if {first, later} <= old.code & new.code]
+    of_all = [is_reversed for *_, is_reversed in pairs]
+    return any(2 * sum(reversals) > len(reversals) for reversals in (of_code, of_all))
+
+
+def _list_pairs(old: Statement, new: Statement) -> Iterator[tuple[str, str, bool]]:
+    """Yield the pairs of words that stand together in a clause of both, and whether they changed places."""
+    places = {word: (number, place) for number, clause in enumerate(new.clauses) for place, word in enumerate(clause)}
+    for clause in old.clauses:
+        for index, word in enumerate(clause):
+            for later in clause[index + 1 :]:
+                if word in places and later in places and places[word][0] == places[later][0]:
+                    yield word, later, places[word][1] > places[later][1]
 
 
 def _is_same_replacement(old: Statement, new: Statement) -> bool:
