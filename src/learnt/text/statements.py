@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _MAX_LENGTH = 20_000
-# A token: code, a word with what belongs to it (`#260`, `v1.2`, `a/b.py`, `--flag`, `don't`), or a sign between clauses.
+# A token: code, a word with what belongs to it (`#260`, `v1.2`, `a/b.py`, `--flag`), or a sign between clauses.
 _TOKEN = re.compile(
     r"`(?P<code>[^`\n]+)`|(?P<word>(?<!\w)--?\w[\w=./:-]*|[#@$~.]?\w(?:[\w./:#@+*=’'-]*[\w*+#/])?(?:\(\))?)"
     r"|(?P<sign>[,;:.!?()\[\]–—]|-{1,2}>|→|(?<=\s)-(?=\s))"
@@ -29,7 +29,7 @@ _SPECIFIC = re.compile(r"\d|[_/#@$=+*]|\w[.:]\w|^-|[a-z][A-Z]|^[A-Z]{2,}s?$|\(\)
 _NEGATING = frozenset(
     "not never no none nor neither cannot avoid avoids avoided avoiding stop nobody nothing "
     "nicht nie niemals kein keine keinen keinem keiner keines vermeide vermeiden vermeidet "
-    "ne pas jamais aucun aucune évite éviter évitez évitons nunca jamás ningún ninguna evita evitar evite evitad".split()
+    "ne pas jamais aucun aucune évite éviter évitez nunca jamás ningún ninguna evita evitar evite evitad".split()
 )
 # What follows these is denied, and what precedes them is not.
 _REJECTING = frozenset("without ohne statt anstatt sans sin".split())
@@ -87,14 +87,16 @@ _OPPOSITES = {
     for first, second in (
         pair.split(":")
         for pair in (
-            "enable:disable allow:forbid on:off true:false open:close start:stop add:remove add:delete increase:decrease "
-            "above:below up:down over:under into:out public:private more:less more:fewer minimum:maximum min:max lock:unlock mount:unmount "
-            "connect:disconnect include:exclude accept:reject succeed:fail pass:fail empty:full local:remote "
-            "internal:external uppercase:lowercase before:after with:without upgrade:downgrade install:uninstall "
-            "ascending:descending synchronous:asynchronous sync:async mutable:immutable always:never required:optional "
-            "inside:outside left:right top:bottom inside:out faster:slower larger:smaller higher:lower longer:shorter "
-            "serial:parallel tab:space tabs:spaces absolute:relative encrypt:decrypt expand:collapse show:hide "
-            "keep:remove keep:delete keep:drop push:pull read:write import:export early:late many:few all:none"
+            "enable:disable allow:forbid on:off true:false open:close start:stop add:remove add:delete "
+            "increase:decrease above:below up:down over:under into:out public:private more:less more:fewer "
+            "minimum:maximum min:max lock:unlock mount:unmount connect:disconnect include:exclude "
+            "accept:reject succeed:fail pass:fail empty:full local:remote internal:external "
+            "uppercase:lowercase before:after with:without upgrade:downgrade install:uninstall "
+            "ascending:descending synchronous:asynchronous sync:async mutable:immutable always:never "
+            "required:optional inside:outside left:right top:bottom inside:out faster:slower larger:smaller "
+            "higher:lower longer:shorter serial:parallel tab:space tabs:spaces absolute:relative "
+            "encrypt:decrypt expand:collapse show:hide keep:remove keep:delete keep:drop push:pull read:write "
+            "import:export early:late many:few all:none"
         ).split()
     )
 }

@@ -95,56 +95,87 @@ def compare(older: Learning, newer: Learning) -> Verdict:
 
 def compare_readings(older: Reading, newer: Reading) -> Verdict:
     """Return how a newer learning relates to an older one, from what they say."""
-    old, new = older.statement, newer.statement
-    specifics = older.specifics | newer.specifics
-    shared = old.words & new.words
-    alike = _share(shared, old.words | new.words, specifics)
-    adds = (new.words - older.words) | (newer.specifics - older.specifics)
-    lacks = (old.words - newer.words) | (older.specifics - newer.specifics)
-    found = {"score": round(alike, 3), "adds": adds, "lacks": lacks}
-    if conflict := _find_conflict(old, new, specifics):
-        if speaks_of_change(newer.text):
-            return Verdict(SUPERSEDES, reason="says that it is no longer so", **found)
-        return Verdict(CONTRADICTS, reason=conflict, **found)
-    is_alike = alike >= _MIN_ALIKE or _share(shared, min(old.words, new.words, key=len), specifics) >= 0.99
-    subject = _share(old.words & newer.words, old.words, specifics)
-    if adds and shared and subject >= _MIN_SUBJECT and speaks_of_change(newer.text):
-        return Verdict(SUPERSEDES, reason="says that it is no longer so", **found)
-    if is_alike and (turned := _list_turned(old, new)):
-        return Verdict(UNSURE, reason=f"perhaps the other side of: {_name(turned)}", **found)
-    if is_alike and _is_turned_round(old, new):
-        return Verdict(UNSURE, reason="the same words in another order", **found)
-    if is_alike and not adds:
-        return Verdict(REPEATS, reason="says the same" if not lacks else f"says less: {_name(lacks)}", **found)
-    if is_alike and not lacks:
-        return Verdict(SUPERSEDES, reason=f"says more: {_name(adds)}", **found)
-    if _is_same_replacement(old, new) and not (adds | lacks) & specifics:
-        return Verdict(REPEATS, reason="recommends and rejects the same", **found)
-    if is_alike:
-        return Verdict(UNSURE, reason=f"differs: {_name(lacks)} became {_name(adds)}", **found)
-    return Verdict(UNRELATED, reason="says something else", **found)
-
-
-def _find_conflict(old: Statement, new: Statement, specifics: frozenset[str]) -> str:
-    """Return in what two statements contradict each other; empty if they do not."""
-    conflict, smaller = _list_turned(old, new), min(old.words, new.words, key=len)
-    if conflict and _share(conflict, smaller, specifics) >= _MIN_CONFLICT:
-        return f"the other side of: {_name(conflict)}"
-    if _is_reversed(old, new):
-        return "the other order"
-    only_old, only_new = (
-        (one.words | one.small) - (other.words | other.small) for one, other in ((old, new), (new, old))
+    relation, reason = _Comparison(older, newer).decide()
+    old, new = older.statement.words, newer.statement.words
+    return Verdict(
+        relation,
+        score=round(_share(old & new, old | new, older.specifics | newer.specifics), 3),
+        reason=reason,
+        adds=(new - older.words) | (newer.specifics - older.specifics),
+        lacks=(old - newer.words) | (older.specifics - newer.specifics),
     )
-    opposites = find_opposites(only_old, only_new)
-    if opposites and _share(old.words & new.words, smaller - opposites, specifics) >= _MIN_SHARED:
-        return f"the opposite: {_name(opposites)}"
-    return ""
 
 
-def _list_turned(old: Statement, new: Statement) -> frozenset[str]:
-    """Return the words that one statement affirms and the other denies, and that they agree on nowhere."""
-    agreed = (old.affirmed & new.affirmed) | (old.denied & new.denied)
-    return ((old.affirmed & new.denied) | (old.denied & new.affirmed)) - agreed
+class _Comparison:
+    """Two learnings, and what they have in common."""
+
+    def __init__(self, older: Reading, newer: Reading) -> None:
+        self._older, self._newer = older, newer
+        self._old, self._new = older.statement, newer.statement
+        self._specifics = older.specifics | newer.specifics
+        self._shared = self._old.words & self._new.words
+        self._smaller = min(self._old.words, self._new.words, key=len)
+        self._adds = (self._new.words - older.words) | (newer.specifics - older.specifics)
+        self._lacks = (self._old.words - newer.words) | (older.specifics - newer.specifics)
+
+    def decide(self) -> tuple[str, str]:
+        """Return the relation and the reason."""
+        conflict = self._find_conflict()
+        if self._is_change(has_conflict=bool(conflict)):
+            return SUPERSEDES, "says that it is no longer so"
+        if conflict:
+            return CONTRADICTS, conflict
+        is_alike = self._share(self._shared, self._old.words | self._new.words) >= _MIN_ALIKE or (
+            bool(self._shared) and self._shared == self._smaller
+        )
+        if is_alike:
+            return self._decide_alike()
+        if _is_same_replacement(self._old, self._new) and not (self._adds | self._lacks) & self._specifics:
+            return REPEATS, "recommends and rejects the same"
+        return UNRELATED, "says something else"
+
+    def _decide_alike(self) -> tuple[str, str]:
+        turned, _ = self._list_turned()
+        if turned:
+            return UNSURE, f"perhaps the other side of: {_name(turned)}"
+        if _is_turned_round(self._old, self._new):
+            return UNSURE, "the same words in another order"
+        if not self._adds:
+            return REPEATS, f"says less: {_name(self._lacks)}" if self._lacks else "says the same"
+        if not self._lacks:
+            return SUPERSEDES, f"says more: {_name(self._adds)}"
+        if _is_same_replacement(self._old, self._new) and not (self._adds | self._lacks) & self._specifics:
+            return REPEATS, "recommends and rejects the same"
+        return UNSURE, f"differs: {_name(self._lacks)} became {_name(self._adds)}"
+
+    def _is_change(self, *, has_conflict: bool) -> bool:
+        """Return whether the newer learning says that what the older one is about is no longer so."""
+        subject = self._share(self._old.words & self._newer.words, self._old.words)
+        is_about = has_conflict or (bool(self._adds and self._shared) and subject >= _MIN_SUBJECT)
+        return is_about and speaks_of_change(self._newer.text)
+
+    def _find_conflict(self) -> str:
+        """Return in what two statements contradict each other; empty if they do not."""
+        turned, on_both_sides = self._list_turned()
+        if turned and self._share(turned, self._smaller - on_both_sides) >= _MIN_CONFLICT:
+            return f"the other side of: {_name(turned)}"
+        if _is_reversed(self._old, self._new):
+            return "the other order"
+        old, new = (statement.words | statement.small for statement in (self._old, self._new))
+        opposites = find_opposites(old - new, new - old)
+        if opposites and self._share(self._shared, self._smaller - opposites) >= _MIN_SHARED:
+            return f"the opposite: {_name(opposites)}"
+        return ""
+
+    def _list_turned(self) -> tuple[frozenset[str], frozenset[str]]:
+        """Return the words that one affirms and the other denies, and those of them that they agree on elsewhere."""
+        old, new = self._old, self._new
+        turned = ((old.affirmed & new.denied) | (old.denied & new.affirmed)) - (old.places & new.places)
+        agreed = (old.affirmed & new.affirmed) | (old.denied & new.denied)
+        return turned - agreed, turned & agreed
+
+    def _share(self, part: frozenset[str], whole: frozenset[str]) -> float:
+        return _share(part, whole, self._specifics)
 
 
 def _is_reversed(old: Statement, new: Statement) -> bool:
