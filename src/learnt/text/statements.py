@@ -44,7 +44,7 @@ _INSTEAD = frozenset("instead rather lieu lugar vez place".split())  # followed 
 _AFTER_INSTEAD = frozenset("of than de".split())
 # A clause with one of these says that what it names does not work.
 _FAILING = frozenset(
-    "fail fails failed failing breaks broken crashes crashed rejected refused wrong scheitert bricht fehl échoue falla".split()
+    "fail fails failed failing breaks broken crashes crashed rejected refused wrong scheitert bricht échoue falla".split()
 )
 _ENDING = frozenset("but instead aber sondern mais pero sino".split())  # a new clause, with its own sign
 _REASONS = frozenset(
@@ -252,9 +252,8 @@ class _Reader:
             return
         if plain in _SMALL and not self._is_detail:
             self._small.add(plain)
-        if (plain in STOP_WORDS or plain in _FILLERS) and plain not in _PARTICLES:
-            return
-        if plain in _USE and not self._clause:
+        is_filler = plain in STOP_WORDS or plain in _FILLERS or plain in _PLACES
+        if (is_filler and plain not in _PARTICLES) or (plain in _USE and not self._clause):
             return
         if _is_specific(word, starts=not self._clause):
             self._add(_stem_name(plain.removesuffix("'s").strip("'")), is_specific=True)

@@ -135,7 +135,7 @@ class _Comparison:
         return UNRELATED, "says something else"
 
     def _decide_alike(self) -> tuple[str, str]:
-        turned, _ = self._list_turned()
+        turned = self._list_turned()[0] - (self._old.places & self._new.places)
         if turned:
             return UNSURE, f"perhaps the other side of: {_name(turned)}"
         if _is_turned_round(self._old, self._new):
@@ -170,7 +170,7 @@ class _Comparison:
     def _list_turned(self) -> tuple[frozenset[str], frozenset[str]]:
         """Return the words that one affirms and the other denies, and those of them that they agree on elsewhere."""
         old, new = self._old, self._new
-        turned = ((old.affirmed & new.denied) | (old.denied & new.affirmed)) - (old.places & new.places)
+        turned = (old.affirmed & new.denied) | (old.denied & new.affirmed)
         agreed = (old.affirmed & new.affirmed) | (old.denied & new.denied)
         return turned - agreed, turned & agreed
 
