@@ -47,8 +47,8 @@ LONG = [
         "Dates in the export are local times of the customer's branch",
     ),
     (
-        "Die Migrationen müssen vor den Tests laufen, weil die Fixtures Spalten erwarten, die erst die letzte Migration "
-        "anlegt und füllt.",
+        "Die Migrationen müssen vor den Tests laufen, weil die Fixtures Spalten erwarten, die erst die letzte "
+        "Migration anlegt und füllt.",
         "Die Migrationen müssen vor den Tests laufen, weil die Fixtures Spalten erwarten",
     ),
 ]
@@ -88,8 +88,8 @@ def test_what_remains_is_a_whole_sentence(text: str) -> None:
         "the teams concerned",
         "Deploy to production only if the canary has been green for an hour and nobody from support has objected in "
         "the channel of the release",
-        "Do not retry a payment except when the provider has confirmed in writing that the first attempt was not booked "
-        "at all",
+        "Do not retry a payment except when the provider has confirmed in writing that the first attempt was not "
+        "booked at all",
     ],
 )
 def test_a_condition_is_not_dropped(text: str) -> None:
