@@ -93,6 +93,7 @@ def test_avoid_is_said_where_the_title_does_not() -> None:
         ("Use pnpm, not npm, in this repository", "build"),
         ("The lock file is generated with `uv lock`", "build"),
         ("Azure DevOps pipelines read `azure-pipelines.yml` from main", "azure-devops"),
+        ("Close the cursor before the commit", ""),
         ("Prices are integers of cents", ""),
         ("Dates in the export are local times", ""),
     ],

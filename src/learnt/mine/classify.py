@@ -1,13 +1,14 @@
 """Classify a learning by what it says: whether it forbids something, its category, and what triggers it.
 
-The same rules serve every source: sigils, tools, people, models and mined text. What the author states explicitly stays;
-only what is missing is filled in. In doubt nothing is: a trigger must be specific, since it shows a learning wherever it
-matches, and a category keeps a learning from the agents that do not see it.
+The same rules serve every source: sigils, tools, people, models and mined text. What the author states stays; only what
+is missing is filled in. In doubt nothing is: a trigger must be specific, since it shows a learning wherever it matches,
+and a category keeps a learning from the agents that do not see it.
 """
 
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from learnt.debrief.tags import find_files
 from learnt.mine.complaint import find_stable_part
@@ -56,38 +57,24 @@ _FOLDER = r"`((?:[\w.*-]+/){2,})`"
 _COMMON_FILE = r"(?i)(?:readme|changelog|license|contributing|index|main|app|mod|lib|test|tests|__init__)\.\w+"
 _MAX_TRIGGERS = 3
 _MIN_ERROR_WORDS = 4
-# The topics that agents' categories name, the narrower ones first.
+# The topics that agents' categories name, the narrower ones first, each with its words; `*` stands for any ending.
 _TOPICS = {
-    "azure-devops": r"azure devops|azure[ -]pipelines?|\baz (?:repos|pipelines|boards|devops)\b",
-    "pytest": r"\bpytest\b|\bconftest\b",
-    "testing": (
-        r"\b(?:unit|integration|e2e|end-to-end|flaky|regression|snapshot) ?tests?\b|\btest suite\b|\btests?\b|\btesting\b|"
-        r"\bunittest\b|\bjest\b|\bvitest\b|\bplaywright\b|\bcypress\b|\brspec\b|\bjunit\b|\bfixtures?\b|\bmock(?:s|ing|ed)?\b|"
-        r"\bcoverage\b|\bpruebas?\b"
-    ),
-    "security": (
-        r"\bsecrets?\b|\bpasswords?\b|\bcredentials?\b|\bapi keys?\b|\baccess tokens?\b|\bauth(?:entication|orization|z)\b|"
-        r"\bpermissions?\b|\bcsrf\b|\bxss\b|\bsql injection\b|\bencrypt\w*|\bsanitiz\w*|\bvulnerab\w*|\bcve-\d|\boauth\b|"
-        r"\bjwt\b|\bpii\b|\bpasswor[dt]\w*|\bmot de passe\b|\bcontraseñas?\b"
-    ),
-    "git": (
-        r"\bgit\b|\bcommit(?:s|ted|ting)?\b|\brebas\w+|\bpull requests?\b|\bcherry-pick\w*|\bworktrees?\b|\bbranch(?:es)?\b|"
-        r"\bmerge conflicts?\b|\bforce[- ]push\w*"
-    ),
-    "infrastructure": (
-        r"\bdocker\w*|\bcontainers?\b|\bkubernetes\b|\bk8s\b|\bkubectl\b|\bhelm\b|\bterraform\b|\bansible\b|\bdeploy\w*|"
-        r"\bstaging\b|\bci\b|\bpipelines?\b|\bnginx\b|\bload balancer\b|\bgcloud\b|\baws\b|\bs3\b|\bcron\w*|\brollbacks?\b"
-    ),
-    "architecture": (
-        r"\barchitectur\w+|\blayers?\b|\bmodule boundar\w+|\bmicroservices?\b|\bcoupl\w+|\bcircular (?:imports?|dependenc)\w*|"
-        r"\bdomain model\b|\bservice boundar\w+|\bmonorepo\b|\bpublic api\b"
-    ),
-    "build": (
-        r"\bbuilds?\b|\bcompil\w+|\bbundl\w+|\bwebpack\b|\bvite\b|\bnpm\b|\bpnpm\b|\byarn\b|\bcargo\b|\bgradle\w*|\bmvn\b|"
-        r"\bmaven\b|\bcmake\b|\block ?files?\b|\bpackage manager\b|\blint\w*|\bformatter\b|\btsc\b|\bmypy\b|\bruff\b|"
-        r"\beslint\b|\buv\b|\bpip\b|\bpoetry\b"
-    ),
-}  # fmt: skip
+    "azure-devops": "azure devops, azure pipeline*, azure-pipelines*, az repos, az pipelines, az boards, az devops",
+    "pytest": "pytest, conftest",
+    "testing": "test, tests, testing, test suite, e2e, flaky, unittest, jest, vitest, playwright, cypress, rspec, junit, "
+    "fixture, fixtures, mock, mocks, mocking, mocked, coverage, prueba, pruebas",
+    "security": "secret, secrets, password*, passwort*, credential*, api key, api keys, access token*, authentication, "
+    "authorization, permission, permissions, csrf, xss, sql injection, encrypt*, sanitiz*, vulnerab*, oauth, jwt, pii, "
+    "mot de passe, contraseña*",
+    "git": "git, commit message*, rebas*, pull request, pull requests, cherry-pick*, worktree*, branch, branches, "
+    "merge conflict*, force push*, force-push*",
+    "infrastructure": "docker*, container, containers, kubernetes, k8s, kubectl, helm, terraform, ansible, deploy*, "
+    "staging, ci, pipeline, pipelines, nginx, load balancer*, gcloud, aws, s3, cron*, rollback*",
+    "architecture": "architectur*, layer, layers, module boundar*, service boundar*, microservice*, coupling, coupled, "
+    "circular import*, circular dependenc*, domain model, monorepo, public api",
+    "build": "build, builds, compil*, bundl*, webpack, vite, npm, pnpm, yarn, cargo, gradle*, mvn, maven, cmake, lock file*, "
+    "lockfile*, package manager*, lint*, formatter*, tsc, mypy, ruff, eslint, uv, pip, poetry",
+}
 
 
 def complete(record: dict[str, Any], *, has_topic: bool = True) -> dict[str, Any]:
@@ -120,12 +107,21 @@ def forbids(title: str) -> bool:
 
 def find_category(title: str, action: str = "") -> str:
     """Return the topic of a learning among those that agents' categories name; empty if none is clearly its topic."""
+    title, action = title[:_MAX_LENGTH].lower(), action[:_MAX_LENGTH].lower()
     counts = {
-        topic: 2 * len(set(re.findall(pattern, title.lower()))) + len(set(re.findall(pattern, action.lower())))
-        for topic, pattern in _TOPICS.items()
+        topic: 2 * len(set(re.findall(pattern, title))) + len(set(re.findall(pattern, action)))
+        for topic, pattern in _topic_patterns().items()
     }
     best = max(counts, key=lambda topic: counts[topic])
     return best if counts[best] >= 2 else ""
+
+
+@cache
+def _topic_patterns() -> dict[str, str]:
+    return {
+        topic: r"\b(?:" + "|".join(re.escape(word).replace(r"\*", r"\w*") for word in words.split(", ")) + r")\b"
+        for topic, words in _TOPICS.items()
+    }
 
 
 def find_triggers(title: str, action: str = "", observation: str = "", *, given: Triggers) -> Triggers:

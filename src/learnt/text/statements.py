@@ -44,7 +44,7 @@ _INSTEAD = frozenset("instead rather lieu lugar vez place".split())  # followed 
 _AFTER_INSTEAD = frozenset("of than de".split())
 # A clause with one of these says that what it names does not work.
 _FAILING = frozenset(
-    "fail fails failed failing breaks broken crashes crashed rejected refused wrong scheitert bricht échoue falla".split()
+    "fail fails failed failing breaks broken crashes crashed rejected refused wrong scheitert échoue falla".split()
 )
 _ENDING = frozenset("but instead aber sondern mais pero sino".split())  # a new clause, with its own sign
 _REASONS = frozenset(
