@@ -260,17 +260,6 @@ def refuse_agent(context: Context, what: str, *, by: str | None = None) -> None:
         )
 
 
-def add_or_repeat(
-    context: Context, known: Learning | None, make: Callable[[], Learning], *, task: str, who: str, at: int, talk: Talk
-) -> tuple[Learning, bool]:
-    """Within a transaction: add what a task taught, or count that it was taught again; return whether it is new."""
-    database = context.store.database
-    learning, is_new = learnings.add_or_recur(database, known, make, task=task, who=who, at=at)
-    if not is_new:
-        learning = note_repetition(context, learning, talk.of(context, task), at=at)
-    return learning, is_new
-
-
 def refuse_circle(context: Context, id: str, successor: str) -> None:
     """Raise if a learning would supersede itself, directly or through others."""
     seen = {id}

@@ -9,7 +9,11 @@ from __future__ import annotations
 
 import re
 
-from learnt.mine.extract import LearningDraft
+from learnt.text.sentences import is_whole
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from learnt.mine.extract import LearningDraft
 
 _MIN_WORDS = 3
 _WORD = re.compile(r"[^\W\d_]{2,}")
