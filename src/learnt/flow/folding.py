@@ -1,8 +1,8 @@
 """Fold what agents learn into what is known: before a learning is stored, the nearest known ones are compared with it.
 
 What says the same recurs. What says more revises a learning that nobody has been shown yet and nothing speaks for; its
-history keeps the old text. Anything else is stored, and its first event names the one that it resembles. `weigh.compare`
-decides, never similarity alone. What the gate (`mine.quality`) refuses is kept as a discovery.
+history keeps the old text. Anything else is stored, and its first event names the one that it resembles. The verdict is
+`weigh.compare`'s, never similarity alone. What the gate (`mine.quality`) refuses is kept as a discovery.
 
 An agent's learning changes nothing that a person or evidence vouches for. It does not count as a repetition of a
 learning on trial that says more than itself either: it would speak for what it does not say.
@@ -11,9 +11,9 @@ learning on trial that says more than itself either: it would speak for what it 
 from __future__ import annotations
 
 from learnt.flow.marks import note_repetition, source_of
+from learnt.mine.quality import can_heal
 from learnt.model import CUE_LIMIT, TAG_LIMIT, Learning, Triggers, Value
 from learnt.recall.find import find_nearest
-from learnt.mine.quality import can_heal
 from learnt.store import evidence, learnings, mined
 from learnt.store.index import Filter
 from learnt.store.learnings import SIMILAR_TO, Change
@@ -76,14 +76,20 @@ def add_or_repeat(
     `known` is the learning with exactly these words, if there is one; otherwise the nearest ones are compared.
     """
     database, conversation = context.store.database, talk.of(context, task)
-    learning = None if known else make()
-    similar = find_similar(database, learning, limit=_MAX_COMPARED) if learning else []
     if known is None:
+        learning = make()
+        similar = find_similar(database, learning, limit=_MAX_COMPARED)
         known = next((one.learning for one in similar if _recurs(context, one, conversation)), None)
-    if known is not None:
-        repeated = learnings.recur(database, known, task=task, who=who, at=at)
-        return note_repetition(context, repeated, conversation, at=at), False
-    assert learning is not None  # it was made above, because none is known
+        if known is None:
+            return _add(database, learning, similar, who=who, at=at)
+    repeated = learnings.recur(database, known, task=task, who=who, at=at)
+    return note_repetition(context, repeated, conversation, at=at), False
+
+
+def _add(
+    database: Database, learning: Learning, similar: Sequence[Similar], *, who: str, at: int
+) -> tuple[Learning, bool]:
+    """Within a transaction: revise a known learning that says less, or add one that is linked to the nearest one."""
     revised = next((one for one in similar if _may_revise(database, one)), None)
     if revised is not None:
         return _revise(database, revised, learning, who=who, at=at), False
@@ -106,7 +112,9 @@ def _may_revise(database: Database, similar: Similar) -> bool:
     is_unused = not (known.vouched or known.pinned or known.times_injected or known.recurrences)
     is_unmarked = not (known.times_helpful or known.times_not_helpful)
     says_more = verdict == SUPERSEDES and not verdict.lacks
-    return says_more and known.status == "active" and is_unused and is_unmarked and not evidence.exists(database, known.id)
+    return (
+        says_more and known.status == "active" and is_unused and is_unmarked and not evidence.exists(database, known.id)
+    )
 
 
 def _revise(database: Database, revised: Similar, learning: Learning, *, who: str, at: int) -> Learning:
@@ -137,17 +145,20 @@ def _describe(similar: Sequence[Similar]) -> str:
     return f"{SIMILAR_TO}{similar[0].learning.id} ({similar[0].verdict})" if similar else ""
 
 
-def refuse(context: Context, learning: Learning | None, discovery: Discovery, reason: str, *, who: str, at: int) -> bool:
-    """Within a transaction: keep what is no learning as a discovery, with the reason; return whether it is proposed.
+def refuse(
+    context: Context, make: Callable[[], Learning] | None, discovery: Discovery, reason: str, *, who: str, at: int
+) -> str:
+    """Within a transaction: keep what is no learning as a discovery, with the reason.
 
-    An incident that several tasks report is perhaps none: it is proposed, and a person decides.
+    An incident that several tasks report is perhaps none: it is proposed, and a person decides. Return the proposal's
+    id, or an empty text.
     """
     database = context.store.database
     times = mined.add(database, discovery, at=at, skipped=reason)
-    if times < _TASKS_TO_PROPOSE or learning is None or not can_heal(reason):
-        return False
+    if times < _TASKS_TO_PROPOSE or make is None or not can_heal(reason):
+        return ""
+    proposal = make().replace(status="proposed")
     why = f"found in {times} tasks, though {reason}"
-    proposal = learning.replace(status="proposed")
     learnings.add(database, proposal, Change(what="propose", who=who, at=at, reason=why))
     mined.add(database, discovery, at=at, learning=proposal.id, skipped=reason)
-    return True
+    return proposal.id

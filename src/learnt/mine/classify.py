@@ -37,6 +37,13 @@ _FORBIDDING = (
     r"\b(?:darf|dürfen|soll(?:te|ten|en)?)\b[^,;.]{0,40}\b(?:nicht|nie|kein\w*)\b|\bverboten\b|"
     r"\bne (?:doit|doivent|faut)(?: \w+)? (?:pas|jamais)\b|\binterdit\w*\b|\bno (?:se )?deben?\b|\bprohibid[oa]s?\b"
 )
+_OBLIGATION = (
+    r"(?i)\b(?:must|has to|have to|is required|are required|only|always|muss|müssen|immer|nur|doit|doivent|debe)\b"
+)
+_TROUBLE = (
+    r"(?i)\b(?:fail(?:s|ed)?|breaks?|hangs?|crash(?:es)?|silently|ignor(?:es|ed)|loses?|lost|wrong|stale|errors?|"
+    r"does not|doesn['’]t|cannot|can['’]t|rejects?|refuses?|drops?|swallows?|leaks?|overwrites?)\b"
+)
 _ALTERNATIVE = r"(?i)^(?:use|run|prefer|call|instead)\b|\binstead of\b"
 _CODE = r"`([^`\n]{2,200})`"
 _QUOTED = r"`([^`\n]{8,200})`|\"([^\"\n]{8,200})\"|“([^”\n]{8,200})”"
@@ -61,8 +68,8 @@ _MIN_ERROR_WORDS = 4
 _TOPICS = {
     "azure-devops": "azure devops, azure pipeline*, azure-pipelines*, az repos, az pipelines, az boards, az devops",
     "pytest": "pytest, conftest",
-    "testing": "test, tests, testing, test suite, e2e, flaky, unittest, jest, vitest, playwright, cypress, rspec, junit, "
-    "fixture, fixtures, mock, mocks, mocking, mocked, coverage, prueba, pruebas",
+    "testing": "test, tests, testing, test suite, e2e, flaky, unittest, jest, vitest, playwright, cypress, rspec, "
+    "junit, fixture, fixtures, mock, mocks, mocking, mocked, coverage, prueba, pruebas",
     "security": "secret, secrets, password*, passwort*, credential*, api key, api keys, access token*, authentication, "
     "authorization, permission, permissions, csrf, xss, sql injection, encrypt*, sanitiz*, vulnerab*, oauth, jwt, pii, "
     "mot de passe, contraseña*",
@@ -72,8 +79,8 @@ _TOPICS = {
     "staging, ci, pipeline, pipelines, nginx, load balancer*, gcloud, aws, s3, cron*, rollback*",
     "architecture": "architectur*, layer, layers, module boundar*, service boundar*, microservice*, coupling, coupled, "
     "circular import*, circular dependenc*, domain model, monorepo, public api",
-    "build": "build, builds, compil*, bundl*, webpack, vite, npm, pnpm, yarn, cargo, gradle*, mvn, maven, cmake, lock file*, "
-    "lockfile*, package manager*, lint*, formatter*, tsc, mypy, ruff, eslint, uv, pip, poetry",
+    "build": "build, builds, compil*, bundl*, webpack, vite, npm, pnpm, yarn, cargo, gradle*, mvn, maven, cmake, "
+    "lock file*, lockfile*, package manager*, lint*, formatter*, tsc, mypy, ruff, eslint, uv, pip, poetry",
 }
 
 
@@ -103,6 +110,14 @@ def forbids(title: str) -> bool:
         return True
     opening = re.search(_OPENING, text)
     return opening is not None and (opening.start() == 0 or not re.search(_ALTERNATIVE, text))
+
+
+def find_kind(title: str) -> str:
+    """Return the kind of learning that a sentence is: what must or must not be, what goes wrong, or what works well."""
+    text = title[:_MAX_LENGTH]
+    if forbids(text) or re.search(_OBLIGATION, text):
+        return "constraint"
+    return "gotcha" if re.search(_TROUBLE, text) else "best-practice"
 
 
 def find_category(title: str, action: str = "") -> str:
