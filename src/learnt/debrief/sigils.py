@@ -394,7 +394,9 @@ def _find_first_sentence(text: str) -> str:
 
 
 def _fit(title: str) -> str:
-    return title if len(title) <= TITLE_LIMIT else shorten(title)
+    """Return a title that fits: a shorter sentence or, if there is none, the first words."""
+    shorter = title if len(title) <= TITLE_LIMIT else shorten(title)
+    return cut_title(title) if shorter.endswith("…") else shorter
 
 
 def _clean_list(words: Iterable[str]) -> tuple[str, ...]:

@@ -98,8 +98,10 @@ def extract(discovery: Discovery, *, task_title: str = "", goal: str = "") -> Le
 
 def _make_title(text: str, error: str) -> str:
     """Return a text that fits into a title, if need be without the error at its end."""
+    title = shorten(text)
     head = text.removesuffix(error).rstrip(" :") if error else text
-    return shorten(text if len(text) <= TITLE_LIMIT or len(head) < _MIN_STATEMENT_LENGTH else head)
+    is_cut = title.endswith("…") and head != text and len(head) >= _MIN_STATEMENT_LENGTH
+    return shorten(head) if is_cut else title
 
 
 def _describe(discovery: Discovery, text: str) -> tuple[str, str]:
