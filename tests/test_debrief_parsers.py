@@ -228,7 +228,7 @@ def test_an_unknown_kind_is_no_kind_and_an_unknown_category_stays() -> None:
     [
         ("Pin v1.2 of it. Always.", "Pin v1.2 of it."),
         ("Use a linter, e.g. Ruff, first! It helps.", "Use a linter, e.g. Ruff, first!"),
-        ("Read src/app.py and\nthen go", "Read src/app.py and"),
+        ("Read src/app.py and\nthen go", "Read src/app.py and then go"),
         ("See node.js docs", "See node.js docs"),
         ("It is slow. so wait", "It is slow. so wait"),
         ('Say "stop." Then go', 'Say "stop."'),
