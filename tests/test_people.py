@@ -73,8 +73,8 @@ RULES = [
     ("that's not how we name things here, tables are singular", SOFT, "singular"),
     ("Don't touch vendor/, those files are synced from upstream every night", SOFT, "vendor/"),
     ("nein, nimm hier `poetry`, nicht pip", SOFT, "`poetry`"),
-    ("Non, ici on utilise yarn, pas npm.", SOFT, "yarn"),
-    ("No, aquí usamos pytest, no unittest.", SOFT, "pytest"),
+    ("Non, ici on utilise yarn, pas npm.", RULE, "yarn"),
+    ("No, aquí usamos pytest, no unittest.", RULE, "pytest"),
     ("You keep forgetting the changelog. It needs an entry for every user-visible change.", SOFT, "changelog"),
     ("I'd rather have small commits than one big one, please.", SOFT, "small commits"),
 ]

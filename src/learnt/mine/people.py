@@ -21,8 +21,7 @@ Only the words are looked at, in English, German, French and Spanish. Any text g
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 
 from learnt.debrief.own_words import own_words
 from learnt.mine import people_words as words
@@ -40,11 +39,21 @@ _MAX_ANSWER = 800
 _MAX_OPTION = 80
 _MIN_WORDS = 3
 _CODE = re.compile(r"`[^`\n]+`")
+_REPEATED_SIGN = re.compile(r"([?!])[?!]+")
+_NAME = re.compile(r"[\w.-]*\w")
+_MIN_NAME = 5
+_COMMON = frozenset(
+    "about after again always because before could doing every everything first going never other please really should "
+    "since something still their there these thing things think those though using where which while would without "
+    "einen einer immer keine nicht sonst diese dieses werden comme cette jamais toujours parce quand siempre nunca cuando "
+    "porque desde".split()
+)
 _QUOTED = re.compile(r"\"[^\"\n]{8,}\"|“[^”\n]{8,}”|„[^“”\n]{8,}[“”]|«[^»\n]{8,}»")
 _ANAPHOR = re.compile(
     r"(?:that|this|it|so|das|dies|es|ça|cela|eso|esto|lo)?(?: (?:for|please|bitte|für|pour|para)\b.*)?[.!]*$", re.IGNORECASE
 )
 _PRONOUN_OBJECT = re.compile(r"\b(?:it|them|those|that|this|these)\b", re.IGNORECASE)
+_REFERS = re.compile(r"(?:so|therefore|hence|deshalb|also|donc|así que|por eso)\b", re.IGNORECASE)
 _TO_DO = re.compile(r"(?:to|de|d['’]|zu) ?", re.IGNORECASE)
 _GENERAL = re.compile(
     r"\b(?:before|after|when(?:ever)?|each|every|always|never|all|any|bevor|wenn|jede\w*|immer|nie|avant|chaque|toujours|quand|"
@@ -52,15 +61,11 @@ _GENERAL = re.compile(
     re.IGNORECASE,
 )
 _THAT = re.compile(r"(?:that|dass|que|qu['’])\s*|[:,–—-]+\s*", re.IGNORECASE)
-_SPLIT = re.compile(
-    r"(?:[;–—]|,? (?:and|but|und|aber|et|mais|y|pero)(?=,? (?:please |bitte )?(?:from now|going forward|in future|next time|"
-    r"always|never|remember|keep in mind|stop|don['’]t|do not|ab jetzt|ab sofort|in zukunft|künftig|nie|immer|merk|vergiss|"
-    r"à partir|désormais|dorénavant|jamais|toujours|n['’]oublie|retiens|a partir|de ahora|nunca|siempre|recuerda)))\s*",
-    re.IGNORECASE,
-)
+_SPLIT = re.compile(r"[;–—]\s*|,? (?:and|but|und|aber|et|mais|y|pero) |[,:] ", re.IGNORECASE)
 _ONE_TASK = re.compile(
     r"(?:please |now |ok,? |can you |could you |then )*(?:fix|add|rename|move|make|remove|delete|change|update|write|create|"
     r"implement|refactor|revert|undo|redo|do|commit|push|merge|run|try|continue|go|let['’]s|looks|great|good|nice|thanks|"
+    r"that (?:works|looks)|(?:this|it) (?:works|looks)|works|fine|"
     r"behebe|füge|mach|ändere|lösche|schreib|corrige|ajoute|supprime|change|arregla|añade|borra|cambia)\b",
     re.IGNORECASE,
 )
@@ -102,7 +107,7 @@ class _Talk(Value):
 
 def read_prompt(prompt: str) -> list[Statement]:
     """Return what a prompt states for longer than its task, in the order of the prompt."""
-    text = clean(prompt)[:_MAX_PROMPT]
+    text = _REPEATED_SIGN.sub(r"\1", clean(prompt)[:_MAX_PROMPT])
     if text.lstrip().startswith("/"):
         return []
     talks = _judge(_read_talks(text))
@@ -138,7 +143,7 @@ def _read_talks(text: str) -> list[_Talk]:
         part = _cut_task(sentence.text)
         talk = _Talk(sentence=sentence, text=part, masked=_mask(part))
         talks.append(talk.replace(own=not may_be_pasted and sentence.start < foreign_from))
-        if words.ABOUT_TEXT.search(talk.masked) or words.REPORTED.search(talk.masked):
+        if words.ABOUT_TEXT.search(talk.masked) or words.REPORTED.match(_strip_lead(talk.masked)):
             foreign_from = min(foreign_from, _end_of_block(text, sentence.end))
     return talks
 
@@ -163,9 +168,16 @@ def _cut_task(text: str) -> str:
     """Return a sentence without a first part that is only about the present task."""
     for match in _SPLIT.finditer(text):
         head, rest = text[: match.start()], text[match.end() :]
-        if _ONE_TASK.match(_strip_lead(head)) and len(rest.split()) >= _MIN_WORDS and _weigh(_mask(rest)):
+        if _ONE_TASK.match(_strip_lead(head)) and _starts_rule(_mask(rest)) and _weigh(_mask(rest)):
             return rest
     return text
+
+
+def _starts_rule(masked: str) -> bool:
+    """Return whether a clause begins with words that only rules begin with."""
+    plain = _strip_lead(masked)
+    starts = (words.MEMORY, words.STANDING, words.STOP, words.UNIVERSAL, words.UNIVERSAL_ABROAD, words.DO_NOT)
+    return any(pattern.match(plain) for pattern in starts)
 
 
 def _judge(talks: Sequence[_Talk]) -> list[_Talk]:
@@ -177,21 +189,47 @@ def _judge(talks: Sequence[_Talk]) -> list[_Talk]:
         force = _weigh(talk.masked)
         if talk.text.rstrip().endswith(":"):
             head, force = _weigh_head(talk.masked), ""
-        elif not is_item:
-            head = ""
-        elif head and not words.ONE_OFF.search(talk.masked) and not talk.masked.endswith("?"):
+        elif is_item and head and not words.ONE_OFF.search(talk.masked) and not talk.masked.endswith("?"):
             force = head
+        elif not force and judged and _answers_why(judged[-1].masked, talk.main):
+            force = SOFT
+        head = head if is_item or talk.text.rstrip().endswith(":") else ""
         judged.append(talk.replace(force=force))
-    return _resolve_anaphors(judged)
+    return _judge_by_next(judged)
 
 
-def _resolve_anaphors(talks: list[_Talk]) -> list[_Talk]:
-    """Let a request that only points at the sentence before it (`Remember that.`) count for that sentence."""
-    for number, (before, talk) in enumerate(pairwise(talks), start=1):
-        memory = words.MEMORY.match(talk.main)
-        if memory and _ANAPHOR.fullmatch(talk.main[memory.end() :].strip(" ,:")) and not before.masked.endswith("?"):
-            talks[number - 1], talks[number] = before.replace(force=ASKED), talk.replace(force="")
+def _answers_why(before: str, main: str) -> bool:
+    """Return whether a clause says what to do instead of what the question before it complains about."""
+    return bool(words.WHY_DID_YOU.match(_strip_lead(before)) and (words.WE_HAVE.match(main) or words.USE.match(main)))
+
+
+def _judge_by_next(talks: list[_Talk]) -> list[_Talk]:
+    """Let a sentence that only points back (`Remember that.`, `Always!`) count for the sentence before it."""
+    for number in range(1, len(talks)):
+        before, talk = talks[number - 1], talks[number]
+        if before.sentence.block != talk.sentence.block:
+            continue
+        if _is_pointing_request(talk):
+            target = next((at for at in range(number - 1, -1, -1) if talks[at].force), number - 1)
+            if not talks[target].masked.endswith("?"):
+                talks[target], talks[number] = talks[target].replace(force=ASKED), talk.replace(force="")
+        elif words.FRAGMENT.match(talk.masked) and _is_order_or_custom(before.main):
+            talks[number - 1] = before.replace(force=before.force if before.force == ASKED else RULE)
+            talks[number] = talk.replace(force="")
     return talks
+
+
+def _is_pointing_request(talk: _Talk) -> bool:
+    """Return whether a sentence asks to remember or to keep to what was said before it."""
+    if memory := words.MEMORY.match(talk.main):
+        return bool(_ANAPHOR.fullmatch(talk.main[memory.end() :].strip(" ,:")))
+    return bool(words.STANDING.search(talk.masked) and words.POINTS_BACK.search(talk.masked))
+
+
+def _is_order_or_custom(main: str) -> bool:
+    """Return whether a clause tells the agent to do something, or says what the team does."""
+    first = main.split(" ", 1)[0].lower()
+    return bool(words.USE.match(main) or words.DO_NOT.match(main) or words.WE.match(main)) or is_base_form(first)
 
 
 def _weigh_head(masked: str) -> str:
@@ -203,19 +241,30 @@ def _weigh_head(masked: str) -> str:
 
 def _weigh(masked: str) -> str:
     """Return how firmly a sentence states a rule; empty if it states none."""
-    plain = _strip_lead(masked)
-    if masked.rstrip("\"')” ").endswith("?") or words.QUESTION.match(plain) or masked.startswith("¿"):
-        return ""
+    if _is_question(masked):
+        return ASKED if words.REQUEST.match(_strip_lead(masked)) and _is_asked(masked, _find_main(masked)) else ""
     main = _find_main(masked)
     if len(main.split()) < 2:
         return ""
     if _is_asked(masked, main):
         return ASKED
-    if words.ONE_OFF.search(masked) or words.REPORTED.search(masked[:60]):
+    if words.ONE_OFF.search(_find_core(masked)) or words.REPORTED.match(_strip_lead(masked)):
         return ""
     if _is_rule(masked, main):
         return RULE
-    return SOFT if _is_correction(masked, main) else ""
+    return SOFT if not words.ONE_OFF.search(masked) and _is_correction(masked, main) else ""
+
+
+def _is_question(masked: str) -> bool:
+    plain = masked.rstrip("\"')” ")
+    return plain.endswith("?") or masked.startswith("¿") or bool(words.QUESTION.match(_strip_lead(masked)))
+
+
+def _find_core(masked: str) -> str:
+    """Return a sentence up to the reason behind its main clause."""
+    main = _find_main(masked)
+    reason = words.REASON.search(main)
+    return masked[: len(masked) - len(main) + reason.start()] if reason else masked
 
 
 def _is_asked(masked: str, main: str) -> bool:
@@ -239,6 +288,7 @@ def _is_rule(masked: str, main: str) -> bool:
         or bool(words.YOU_MUST.match(main) or (words.I_WANT.match(main) and _has_universal(masked)))
         or bool(words.FORBIDDEN.search(masked) or words.NOBODY.match(main) or words.POLICY.search(masked))
         or _is_generic_rule(masked, main)
+        or _is_custom_of_place(masked)
     )
 
 
@@ -279,9 +329,23 @@ def _is_team_rule(masked: str, main: str) -> bool:
         return False
     if match := words.WE_ALWAYS.match(main):
         return _may_be_order(match["verb"]) and not words.MISHAP.match(match["verb"])
-    if match := words.WE_DO_NOT.match(main):
-        return match["verb"].lower() not in words.NO_RULE_VERBS and bool(words.PLACE.search(masked))
+    if words.WE_DO_NOT.match(main):
+        return _denies(main) and bool(words.PLACE.search(masked))
     return bool(words.PLACE.search(masked)) and not words.WE_AGREED.match(main) and _is_custom(main)
+
+
+def _denies(main: str) -> bool:
+    """Return whether a clause says what the team does not do."""
+    match = words.WE_DO_NOT.match(main)
+    return bool(match) and (match["verb"] or "").lower() not in words.NO_RULE_VERBS  # type: ignore[index]
+
+
+def _is_custom_of_place(masked: str) -> bool:
+    """Return whether something is always or never so in this project: `prices always come in cents here`."""
+    universal = words.UNIVERSAL.search(masked) or words.UNIVERSAL_ABROAD.search(masked)
+    if not universal or not words.PLACE.search(masked):
+        return False
+    return not words.MISHAP.match(masked[universal.end() :].lstrip()) and not re.match(r"i\b", _strip_lead(masked), re.I)
 
 
 def _is_custom(main: str) -> bool:
@@ -302,20 +366,31 @@ def _is_generic_rule(masked: str, main: str) -> bool:
 
 def _is_correction(masked: str, main: str) -> bool:
     """Return whether a sentence corrects a choice, states a preference, or forbids something for a lasting reason."""
-    if words.YOU_KEEP.match(main) or words.NOT_HOW.search(masked) or words.I_PREFER.match(main) or words.WE_AGREED.match(main):
+    if _is_habit(masked, main) or words.YOU_KEEP.match(main) or words.NOT_HOW.search(masked) or words.I_PREFER.match(main) or words.WE_AGREED.match(main):
         return True
     if words.ITS_NAME.match(main):
         return bool(words.NAMED.search(masked))
     if match := words.USE.match(main):
         return _is_general_use(match["what"], masked, main)
     if words.WE.match(main):
-        match = words.WE_DO_NOT.match(main)
-        is_denied = bool(match) and match["verb"].lower() not in words.NO_RULE_VERBS  # type: ignore[index]
-        return (is_denied or bool(words.CONTRAST.search(main))) and _is_custom(main)
+        return (_denies(main) or bool(words.CONTRAST.search(main))) and _is_custom(main)
     if words.BAN.match(main) or words.GENERIC.match(main):
         return bool(words.DEMANDS.search(main) or words.BAN.match(main)) and bool(_GENERAL.search(masked) or REASON(main))
     match = words.DO_NOT.match(main)
     return bool(match) and (match["verb"] or "").lower() not in words.NO_PROHIBITION and _has_reason(main)  # type: ignore[index]
+
+
+def _is_habit(masked: str, main: str) -> bool:
+    """Return whether a sentence says what to do whenever something of a kind comes up."""
+    plain = _strip_lead(masked)
+    if not words.HABITUAL.match(plain) or words.NOT_HABITUAL.search(plain[:60]):
+        return False
+    rest = main if main != plain else plain[words.HABITUAL.match(plain).end() :]  # type: ignore[union-attr]
+    return bool(words.USE.search(rest) or words.DO_NOT.match(main) or words.WE.match(main)) or _starts_with_verb(main)
+
+
+def _starts_with_verb(main: str) -> bool:
+    return is_base_form(main.split(" ", 1)[0].lower())
 
 
 def REASON(main: str) -> bool:
@@ -335,19 +410,27 @@ def _is_general_use(what: str, masked: str, main: str) -> bool:
 
 def _is_remedy(talks: Sequence[_Talk], number: int) -> bool:
     """Return whether a sentence only gives the remedy or the reason of the rule before it."""
-    talk = talks[number]
-    if not number or talk.force != SOFT or talks[number - 1].force not in (ASKED, RULE, SOFT):
+    if not number or not talks[number - 1].force or talks[number - 1].sentence.block != talks[number].sentence.block:
         return False
-    before = talks[number - 1]
-    return before.sentence.block == talk.sentence.block and bool(words.GOES_ON.match(_strip_lead(talk.masked)))
+    before, talk = talks[number - 1], talks[number]
+    if talk.force == SOFT and words.GOES_ON.match(_strip_lead(talk.masked)):
+        return True
+    return SOFT in (before.force, talk.force) and ASKED != talk.force and bool(_list_names(before.text) & _list_names(talk.text))
+
+
+def _list_names(text: str) -> set[str]:
+    """Return the words of a text by which two sentences can be known to be about the same thing."""
+    names = {name.lower() for name in _NAME.findall(text) if len(name) >= _MIN_NAME or any(map(str.isdigit, name))}
+    return {name.rstrip("s") for name in names if name not in _COMMON}
 
 
 def _state(talks: Sequence[_Talk], number: int) -> Statement:
     """Return the statement of a sentence, with what stands beside it."""
     talk = talks[number]
     after = _list_beside(talks, number)
+    force = RULE if any(follower.force == RULE for follower in after) else talk.force
     before = _find_before(talks, number)
-    said = fold(" ".join((*before, talk.text, *after)))
+    said = fold(" ".join((*before, talk.text, *(follower.text for follower in after))))
     text = _strip_request(talk.text)
     if before and (_PRONOUN_OBJECT.search(talk.main) or len(text.split()) < _MIN_WORDS):
         joined = fold(" ".join((*before, text)))
@@ -355,41 +438,54 @@ def _state(talks: Sequence[_Talk], number: int) -> Statement:
     return Statement(
         text=_capitalise(text),
         words=said[:_MAX_WORDS],
-        force=talk.force,
+        force=talk.force if talk.force == ASKED else force,
         everywhere=bool(words.EVERYWHERE.search(_mask(said))),
         own=talk.own,
     )
 
 
-def _list_beside(talks: Sequence[_Talk], number: int) -> list[str]:
+def _list_beside(talks: Sequence[_Talk], number: int) -> list[_Talk]:
     """Return the sentences behind a rule, in the same paragraph, that go on with it."""
-    beside: list[str] = []
-    for talk in talks[number + 1 : number + 1 + _MAX_BESIDE]:
-        goes_on = words.GOES_ON.match(_strip_lead(talk.masked)) and talk.force in ("", SOFT)
-        is_near = talk.sentence.block == talks[number].sentence.block
-        if not (goes_on and is_near) or talk.masked.endswith("?") or words.ONE_OFF.search(talk.masked):
+    beside: list[_Talk] = []
+    for at in range(number + 1, min(len(talks), number + 1 + _MAX_BESIDE)):
+        talk = talks[at]
+        if talk.sentence.block != talks[number].sentence.block or talk.masked.endswith("?"):
             break
-        beside.append(talk.text)
+        goes_on = not talk.force and words.GOES_ON.match(_strip_lead(talk.masked)) and not words.ONE_OFF.search(talk.masked)
+        if not (goes_on or words.FRAGMENT.match(talk.masked) or (talk.force and _is_remedy(talks, at))):
+            break
+        beside.append(talk)
     return beside
 
 
 def _find_before(talks: Sequence[_Talk], number: int) -> list[str]:
-    """Return the sentence before a rule if the rule refers to it: the question that it answers, or what `it` is."""
-    if not number or talks[number - 1].sentence.block != talks[number].sentence.block:
-        return []
-    before, talk = talks[number - 1], talks[number]
-    if words.WHY_DID_YOU.match(_strip_lead(before.masked)):
-        return [before.text]
-    refers = re.match(r"(?:so|therefore|hence|deshalb|also|donc|así que|por eso)\b", talk.masked, re.IGNORECASE)
-    return [before.text] if refers and not before.force and not before.masked.endswith("?") else []
+    """Return the sentences before a rule to which it refers: the question that it answers, and the facts behind it."""
+    before: list[str] = []
+    names = _list_names(talks[number].text)
+    for talk in reversed(talks[max(0, number - _MAX_BESIDE) : number]):
+        plain = _strip_lead(talk.masked)
+        if talk.force or talk.sentence.block != talks[number].sentence.block:
+            break
+        if words.WHY_DID_YOU.match(plain):
+            return [talk.text, *before]
+        refers = _REFERS.match(talks[number].masked) and not before
+        if _is_question(talk.masked) or _ONE_TASK.match(plain) or not (refers or names & _list_names(talk.text)):
+            break
+        before.insert(0, talk.text)
+        names |= _list_names(talk.text)
+    return before
 
 
 def _find_main(masked: str) -> str:
     """Return the main clause of a sentence, without interjections and the clause before it."""
     main = _strip_lead(masked)
-    if side := words.SIDE_CLAUSE.match(main):
-        rest = _strip_lead(main[side.end() :])
-        return rest if len(rest.split()) > 1 else main
+    if request := words.REQUEST.match(main):
+        main = main[request.end() :]
+    for opening in (words.PLACE, words.SIDE_CLAUSE):
+        side = opening.match(main)
+        if side and not words.WE.match(main):
+            rest = _strip_lead(main[side.end() :].lstrip(" ,"))
+            main = rest if len(rest.split()) > 1 else main
     return main
 
 

@@ -25,8 +25,8 @@ LEAD = re.compile(
     r"nein|ja|gut|ach|übrigens|außerdem|noch was|wichtig|achtung|danke|nochmal|falsch|wie gesagt|"
     r"non|oui|au fait|aussi|attention|merci|d'accord|s'il te pla[iî]t|s'il vous pla[iî]t|comme je l'ai dit|"
     r"s[ií]|por cierto|además|vale|ojo|gracias|bueno|otra cosa|como dije)\s*[,.:;!–—-]+\s*|"
-    r"(?:please|pls|btw|by the way|also|and|but|so|just|then|bitte|und|aber|also|stp|svp|et|mais|donc|y|pero|por favor|"
-    r"así que)[,:]?\s+)+",
+    r"(?:ok|okay|actually|please|pls|btw|by the way|also|and|but|so|just|then|bitte|und|aber|also|stp|svp|et|mais|donc|y|"
+    r"pero|por favor|así que)[,:]?\s+)+",
     re.IGNORECASE,
 )
 # A side clause or an adverbial before the main clause.
@@ -39,7 +39,7 @@ SIDE_CLAUSE = re.compile(
 )
 # Asks for something to be remembered.
 MEMORY = _any(
-    r"remember(?! me\b| when\b| how\b| the time\b)|(?:keep|bear)(?: this| that| it)? in mind|"
+    r"remember(?! me\b| when\b| how\b| the time\b)|(?:keep|bear)(?: \w+)? in mind|"
     r"(?:make|take)(?: a)?(?: mental)? note|don['’]?t (?:you )?(?:ever )?forget|do not (?:ever )?forget|never forget|"
     r"notes? (?:for|to) (?:the |your )?(?:future|later|yourself|self)|memori[sz]e|"
     r"(?:save|store|add|put|write) (?:this|that|it) (?:down|(?:in|to|into) (?:your |the )?(?:memory|notes|learnings))",
@@ -54,10 +54,10 @@ MEMORY = _any(
 # Says that something holds from now on.
 STANDING = _any(
     r"from now on(?:wards)?|from here on(?: out)?|going forwards?|moving forwards?|henceforth|in (?:the )?future|"
-    r"for (?:the |your )?future(?: \w+)?|next time(?: around)?|as of (?:now|today)|starting (?:now|today)|"
-    r"for next time|in (?:the )?coming tasks",
+    r"for (?:all )?(?:the |your )?future(?: \w+)?|(?:the )?next time(?: around)?|as of (?:now|today)|starting (?:now|today)|"
+    r"for (?:next time|the next ones)",
     r"ab (?:jetzt|sofort|heute|nun)|von (?:nun|jetzt|heute) an|in zukunft|(?:zu)?künftig|für die zukunft|fortan|"
-    r"(?:das |beim )?nächste[sn]? mal|fürs nächste mal",
+    r"(?:das |beim |fürs )?nächste[sn]? mal|für die nächsten",
     r"à partir de maintenant|à partir d['’]aujourd['’]hui|dès maintenant|dorénavant|désormais|à l['’]avenir|"
     r"dans le futur|la prochaine fois|pour (?:la suite|l['’]avenir|la prochaine fois)",
     r"a partir de (?:ahora|hoy)|(?:de|desde) (?:ahora|hoy|aqu[ií])(?: en adelante)?|en adelante|en (?:el |lo )?"
@@ -91,10 +91,44 @@ UNIVERSAL_ABROAD = _any(
     r"nunca|jamás|(?<!como )siempre|en ningún caso|bajo ningún (?:concepto|pretexto|motivo)",
 )
 UNIVERSAL = _any(
-    r"always|never|ever|again|any ?more|under no circumstances|under any circumstances|without exception|at no point|"
-    r"every (?:single )?time|each time|whenever|consistently|strictly",
+    r"always|never|under (?:no|any) circumstances|without exception|at no point|every (?:single )?time|each time|whenever|"
+    r"consistently|strictly",
 )
-NO_LONGER = _any(r"ever(?! since)|again|any ?more|under any circumstances|nie wieder|nie mehr|plus jamais|nunca más")
+# Makes a prohibition one of all cases.
+NO_LONGER = _any(
+    r"ever(?! since)|again|any ?more|under any circumstances|every (?:single )?time|each time|anywhere|not here|elsewhere|"
+    r"in general|nie wieder|nie mehr|nirgends|plus jamais|nulle part|nunca más|en ninguna parte"
+)
+# A fragment that makes the order before it one for all cases: `Always.`, `every time`.
+FRAGMENT = re.compile(
+    r"(?:always|never|every (?:single )?time|each time|no exceptions?|immer|nie(?:mals)?|jedes mal|ausnahmslos|toujours|jamais|"
+    r"à chaque fois|sans exception|siempre|nunca|cada vez|sin excepción)(?:[.!,]|$| (?:for|in|with|when|on|and|für|in|bei|wenn|"
+    r"pour|dans|para|en)\b)|.{0,80}, (?:always|every (?:single )?time|each time|immer|jedes mal|toujours|à chaque fois|siempre|"
+    r"cada vez)[.!]*$",
+    re.IGNORECASE,
+)
+# Points at what was said before: `stick to that`.
+POINTS_BACK = re.compile(
+    r"\b(?:stick (?:to|with)|follow|do|keep(?: to)?|use|apply|remember|mach|halte?|fais|haz) (?:that|this|it|those|these|so|"
+    r"das|dich daran|comme ça|así|eso)\b",
+    re.IGNORECASE,
+)
+# A request that has the form of a question or a wish.
+REQUEST = re.compile(
+    r"(?:can|could|would|will) you(?: please)?,? |i(?:['’]d| would) like you to |i (?:want|need) you to |make sure (?:to |that "
+    r"you |you )|be sure to |(?:kannst|könntest|würdest) du(?: bitte)? |(?:peux|pourrais)-tu |tu peux |¿?(?:puedes|podrías) ",
+    re.IGNORECASE,
+)
+# What is done whenever something of a kind comes up: an indefinite thing, not the one of this task.
+HABITUAL = re.compile(
+    r"(?:when(?:ever)?|if|every time|each time|before|after|once) (?:you(?:['’]re)?|we|\w+ing)\b(?: [\w']+){0,3}? "
+    r"(?:an?|any|new|another|some|every|\w{3,}s)\b|"
+    r"(?:wenn|bevor|sobald|falls) (?:du|wir|man)\b(?: \w+){0,2}? (?:eine?n?|neue)\b|"
+    r"(?:quand|si|avant de|dès que) (?:tu|on|vous)?\b(?: \w+){0,3}? (?:une?|des)\b|"
+    r"(?:cuando|si|antes de)\b(?: \w+){0,3}? una?\b",
+    re.IGNORECASE,
+)
+NOT_HABITUAL = re.compile(r"\b(?:done|finished|ready|through|fertig|fini|termin\w+|acab\w+)\b", re.IGNORECASE)
 # The subject of the main clause is neither the agent nor the team.
 THIRD_PERSON = _any(
     r"the|an?|this|that|these|those|it|its|it['’]s|he|she|they|there|my|his|her|their|users?|customers?|people|some|most|"
@@ -180,7 +214,7 @@ WE = _any(
     r"we|our team|the team",
     r"wir",
     r"on(?= (?:n['’]|ne |a |utilise|fait|met|écrit|passe|préfère|teste|garde|nomme|appelle|code|range|stocke|lance))|nous",
-    r"(?:nosotros )?(?:siempre |nunca |no |solo |sólo |aquí |ya )?\w{2,}(?:amos|emos|imos)",
+    r"(?:nosotros )?(?:siempre |nunca |no |solo |sólo |ya )?\w{2,}(?:amos|emos|imos)",
     at_start=True,
 )
 WE_ALWAYS = re.compile(
@@ -189,7 +223,9 @@ WE_ALWAYS = re.compile(
     re.IGNORECASE,
 )
 WE_DO_NOT = re.compile(
-    r"(?:we|our team|the team) (?:don['’]?t|do not|no longer|avoid|forbid)(?: ever)?(?: really)? (?P<verb>[a-z'`]+)",
+    r"(?:we|our team|the team) (?:don['’]?t|do not|no longer|avoid|forbid)(?: ever)?(?: really)? (?P<verb>[a-z'`]+)|"
+    r"on (?:ne |n['’])(?P<fr>\w+) (?:pas|plus|jamais)|nous ne (?P<nous>\w+) (?:pas|plus)|"
+    r"(?:nosotros )?(?:no|nunca) (?P<es>\w+(?:amos|emos|imos))|wir \w+ (?:hier |dafür )?(?:keine?n?|nicht|nie) (?P<de>\w+)",
     re.IGNORECASE,
 )
 WE_AGREED = re.compile(
@@ -267,9 +303,9 @@ GOES_ON = _any(
     r"we already|our|its|everything|both|same|in particular|for example|e\.g|i\.e|exceptions?|unless|except|if|then|"
     r"you['’]ll|you will|last time|i['’]ve|i had|we lost|we had|we got",
     r"es|sie|das|die|dies|sonst|ansonsten|weil|denn|nimm|nutze|verwende|benutze|stattdessen|lieber|wir haben|dort|dann|"
-    r"der grund|nur|außer|beim letzten mal",
-    r"il|ils|elles?|ça|cela|c['’]est|sinon|car|parce|utilise|utilisez|plutôt|à la place|on a|nous avons|la raison|sauf",
-    r"es|son|eso|esto|si no|porque|usa|utiliza|mejor|en su lugar|tenemos|la razón|salvo|excepto|está|están",
+    r"der grund|nur|außer|wenn|falls|beim letzten mal",
+    r"il|ils|elles?|ça|cela|c['’]est|sinon|car|parce|utilise|utilisez|plutôt|à la place|on a|nous avons|la raison|sauf|si",
+    r"es|son|eso|esto|si|porque|usa|utiliza|mejor|en su lugar|tenemos|la razón|salvo|excepto|está|están",
     at_start=True,
 )
 # One thing instead of another.
@@ -293,7 +329,7 @@ ARTICLES = frozenset(
 )
 ITS_NAME = re.compile(
     r"(?:(?:it|that|this)(?:['’]s| is| should be)|we (?:say|call|spell|write)|they(?:['’]re| are))(?: called| spelled| "
-    r"written)? [^,.]{1,40},? (?:and )?not |(?:das|es) heißt|(?:ça|on) s['’]appelle|se (?:llama|escribe)",
+    r"written)? [^.]{1,120}\bnot\b|(?:das|es) heißt|(?:ça|on) s['’]appelle|se (?:llama|escribe)",
     re.IGNORECASE,
 )
 NAMED = _any(
@@ -389,11 +425,11 @@ ABOUT_TEXT = re.compile(
     r"explique|résume|traduis|voici|ci-dessous|selon|explica|resume|traduce|aquí (?:está|tienes)|según)\b",
     re.IGNORECASE,
 )
-REPORTED = _any(
-    r"(?:says?|said|wrote|writes|claims?|told me|tells? (?:me|us)|suggests?|according to|reads|states)",
-    r"(?:sagt|sagte|schrieb|schreibt|steht|meint|laut)",
-    r"(?:dit|écrit|selon|d['’]après|prétend)",
-    r"(?:dice|dijo|escribió|según|pone)",
+REPORTED = re.compile(
+    r"(?:the |our |my |a |der |die |das |le |la |el )?[\w.-]+(?: [\w.-]+){0,3}? (?:says?|said|wrote|claims?|claimed|told (?:me|us)|"
+    r"suggests?|sagt|sagte|schrieb|meint|dit|a écrit|prétend|dice|dijo|escribió)\b|(?:according to|laut|selon|d['’]après|"
+    r"según) ",
+    re.IGNORECASE,
 )
 # A choice among what the agent offered.
 CHOICE = _any(
