@@ -25,12 +25,21 @@ from collections.abc import Sequence
 
 from learnt.debrief.own_words import own_words
 from learnt.mine import people_words as words
+from learnt.mine.people_rules import (
+    ASKED,
+    RULE,
+    SOFT,
+    find_main,
+    is_order_or_custom,
+    is_question,
+    mask,
+    strip_lead,
+    weigh,
+)
 from learnt.model import Value
 from learnt.text.clean import clean, fold
 from learnt.text.sentences import HEADING, ITEM, TABLE, Sentence, read_blocks, read_sentences, split_sentences
-from learnt.text.verbs import is_base_form, is_past, is_present
 
-ASKED, RULE, SOFT = "asked", "rule", "soft"
 _MAX_PROMPT = 20_000
 _MAX_OWN_LENGTH, _MAX_OWN_LINES = 2_500, 40
 _MAX_WORDS = 600
@@ -50,7 +59,8 @@ _COMMON = frozenset(
 )
 _QUOTED = re.compile(r"\"[^\"\n]{8,}\"|“[^”\n]{8,}”|„[^“”\n]{8,}[“”]|«[^»\n]{8,}»")
 _ANAPHOR = re.compile(
-    r"(?:that|this|it|so|das|dies|es|ça|cela|eso|esto|lo)?(?: (?:for|please|bitte|für|pour|para)\b.*)?[.!]*$", re.IGNORECASE
+    r"(?:that|this|it|so|das|dies|es|ça|cela|eso|esto|lo)?(?: (?:for|please|bitte|für|pour|para)\b.*)?[.!]*$",
+    re.IGNORECASE,
 )
 _PRONOUN_OBJECT = re.compile(r"\b(?:it|them|those|that|this|these)\b", re.IGNORECASE)
 _REFERS = re.compile(r"(?:so|therefore|hence|deshalb|also|donc|así que|por eso)\b", re.IGNORECASE)
@@ -102,7 +112,7 @@ class _Talk(Value):
     @property
     def main(self) -> str:
         """The main clause, without what leads to it."""
-        return _find_main(self.masked)
+        return find_main(self.masked)
 
 
 def read_prompt(prompt: str) -> list[Statement]:
@@ -111,7 +121,9 @@ def read_prompt(prompt: str) -> list[Statement]:
     if text.lstrip().startswith("/"):
         return []
     talks = _judge(_read_talks(text))
-    statements = [_state(talks, number) for number, talk in enumerate(talks) if talk.force and not _is_remedy(talks, number)]
+    statements = [
+        _state(talks, number) for number, talk in enumerate(talks) if talk.force and not _is_remedy(talks, number)
+    ]
     return list({statement.text.casefold(): statement for statement in statements if statement.text}.values())
 
 
@@ -124,7 +136,7 @@ def read_decision(question: str, answer: str) -> Statement | None:
         return None
     first = sentences[0]
     said = " ".join(sentences[:_MAX_BESIDE])
-    if not (words.BECAUSE.search(_mask(said)) or _gives_reason(sentences)) or not _chooses(first, question):
+    if not (words.BECAUSE.search(mask(said)) or _gives_reason(sentences)) or not _chooses(first, question):
         return None
     choice = _name_option(first, question)
     return Statement(text=_capitalise(choice), words=fold(said)[:_MAX_WORDS], force=SOFT, is_decision=True)
@@ -141,9 +153,9 @@ def _read_talks(text: str) -> list[_Talk]:
         if words.FOREIGN_LINE.match(sentence.text) or len(sentence.text) > words.MAX_SENTENCE:
             continue
         part = _cut_task(sentence.text)
-        talk = _Talk(sentence=sentence, text=part, masked=_mask(part))
+        talk = _Talk(sentence=sentence, text=part, masked=mask(part))
         talks.append(talk.replace(own=not may_be_pasted and sentence.start < foreign_from))
-        if words.ABOUT_TEXT.search(talk.masked) or words.REPORTED.match(_strip_lead(talk.masked)):
+        if words.ABOUT_TEXT.search(talk.masked) or words.REPORTED.match(strip_lead(talk.masked)):
             foreign_from = min(foreign_from, _end_of_block(text, sentence.end))
     return talks
 
@@ -160,22 +172,18 @@ def _end_of_block(text: str, position: int) -> int:
     return len(text) if end < 0 else end
 
 
-def _mask(text: str) -> str:
-    return _QUOTED.sub("x", _CODE.sub("x", text)).replace("’", "'")
-
-
 def _cut_task(text: str) -> str:
     """Return a sentence without a first part that is only about the present task."""
     for match in _SPLIT.finditer(text):
         head, rest = text[: match.start()], text[match.end() :]
-        if _ONE_TASK.match(_strip_lead(head)) and _starts_rule(_mask(rest)) and _weigh(_mask(rest)):
+        if _ONE_TASK.match(strip_lead(head)) and _starts_rule(mask(rest)) and weigh(mask(rest)):
             return rest
     return text
 
 
 def _starts_rule(masked: str) -> bool:
     """Return whether a clause begins with words that only rules begin with."""
-    plain = _strip_lead(masked)
+    plain = strip_lead(masked)
     starts = (words.MEMORY, words.STANDING, words.STOP, words.UNIVERSAL, words.UNIVERSAL_ABROAD, words.DO_NOT)
     return any(pattern.match(plain) for pattern in starts)
 
@@ -184,23 +192,25 @@ def _judge(talks: Sequence[_Talk]) -> list[_Talk]:
     """Return the sentences with their force; list items have that of the sentence that introduces them."""
     judged: list[_Talk] = []
     head = ""
-    for talk in talks:
+    for number, talk in enumerate(talks):
         is_item = talk.sentence.kind == ITEM
-        force = _weigh(talk.masked)
+        before, after = _neighbour(talks, number, -1), _neighbour(talks, number, 1)
+        force = weigh(talk.masked, before=before, after=after)
         if talk.text.rstrip().endswith(":"):
             head, force = _weigh_head(talk.masked), ""
         elif is_item and head and not words.ONE_OFF.search(talk.masked) and not talk.masked.endswith("?"):
             force = head
-        elif not force and judged and _answers_why(judged[-1].masked, talk.main):
-            force = SOFT
         head = head if is_item or talk.text.rstrip().endswith(":") else ""
         judged.append(talk.replace(force=force))
     return _judge_by_next(judged)
 
 
-def _answers_why(before: str, main: str) -> bool:
-    """Return whether a clause says what to do instead of what the question before it complains about."""
-    return bool(words.WHY_DID_YOU.match(_strip_lead(before)) and (words.WE_HAVE.match(main) or words.USE.match(main)))
+def _neighbour(talks: Sequence[_Talk], number: int, step: int) -> str:
+    """Return the sentence before or behind another in the same paragraph; empty if there is none."""
+    at = number + step
+    if not 0 <= at < len(talks) or talks[at].sentence.block != talks[number].sentence.block:
+        return ""
+    return talks[at].masked
 
 
 def _judge_by_next(talks: list[_Talk]) -> list[_Talk]:
@@ -213,7 +223,7 @@ def _judge_by_next(talks: list[_Talk]) -> list[_Talk]:
             target = next((at for at in range(number - 1, -1, -1) if talks[at].force), number - 1)
             if not talks[target].masked.endswith("?"):
                 talks[target], talks[number] = talks[target].replace(force=ASKED), talk.replace(force="")
-        elif words.FRAGMENT.match(talk.masked) and _is_order_or_custom(before.main):
+        elif words.FRAGMENT.match(talk.masked) and (before.force or is_order_or_custom(before.main)):
             talks[number - 1] = before.replace(force=before.force if before.force == ASKED else RULE)
             talks[number] = talk.replace(force="")
     return talks
@@ -226,186 +236,11 @@ def _is_pointing_request(talk: _Talk) -> bool:
     return bool(words.STANDING.search(talk.masked) and words.POINTS_BACK.search(talk.masked))
 
 
-def _is_order_or_custom(main: str) -> bool:
-    """Return whether a clause tells the agent to do something, or says what the team does."""
-    first = main.split(" ", 1)[0].lower()
-    return bool(words.USE.match(main) or words.DO_NOT.match(main) or words.WE.match(main)) or is_base_form(first)
-
-
 def _weigh_head(masked: str) -> str:
-    main = _find_main(masked)
+    main = find_main(masked)
     if words.MEMORY.match(main) or words.STANDING.search(masked):
         return ASKED
     return RULE if words.HEAD.search(masked) else ""
-
-
-def _weigh(masked: str) -> str:
-    """Return how firmly a sentence states a rule; empty if it states none."""
-    if _is_question(masked):
-        return ASKED if words.REQUEST.match(_strip_lead(masked)) and _is_asked(masked, _find_main(masked)) else ""
-    main = _find_main(masked)
-    if len(main.split()) < 2:
-        return ""
-    if _is_asked(masked, main):
-        return ASKED
-    if words.ONE_OFF.search(_find_core(masked)) or words.REPORTED.match(_strip_lead(masked)):
-        return ""
-    if _is_rule(masked, main):
-        return RULE
-    return SOFT if not words.ONE_OFF.search(masked) and _is_correction(masked, main) else ""
-
-
-def _is_question(masked: str) -> bool:
-    plain = masked.rstrip("\"')” ")
-    return plain.endswith("?") or masked.startswith("¿") or bool(words.QUESTION.match(_strip_lead(masked)))
-
-
-def _find_core(masked: str) -> str:
-    """Return a sentence up to the reason behind its main clause."""
-    main = _find_main(masked)
-    reason = words.REASON.search(main)
-    return masked[: len(masked) - len(main) + reason.start()] if reason else masked
-
-
-def _is_asked(masked: str, main: str) -> bool:
-    """Return whether a person asks for something to be remembered, or says that it holds from now on."""
-    if memory := words.MEMORY.match(main):
-        rest = main[memory.end() :].lstrip(" ,:")
-        if _TO_DO.match(rest):
-            return bool(_GENERAL.search(rest)) and not words.ONE_OFF.search(masked)
-        return len(rest.split()) >= _MIN_WORDS
-    standing = words.STANDING.search(masked)
-    return bool(standing) and not words.PERHAPS.search(masked) and len(masked.split()) > _MIN_WORDS
-
-
-def _is_rule(masked: str, main: str) -> bool:
-    """Return whether a sentence is said of all cases, to the agent or of the project."""
-    return (
-        _is_order(main)
-        or bool(words.STOP.match(main) or words.ARRETE.match(main))
-        or _is_universal_abroad(main)
-        or _is_team_rule(masked, main)
-        or bool(words.YOU_MUST.match(main) or (words.I_WANT.match(main) and _has_universal(masked)))
-        or bool(words.FORBIDDEN.search(masked) or words.NOBODY.match(main) or words.POLICY.search(masked))
-        or _is_generic_rule(masked, main)
-        or _is_custom_of_place(masked)
-    )
-
-
-def _is_order(main: str) -> bool:
-    """Return whether a main clause is an order for all cases: `never edit …`, `don't ever …`, `no … in this repo`."""
-    if match := re.match(r"(?:always|never)(?: ever)? (?P<verb>[\w']+)", main, re.IGNORECASE):
-        return _may_be_order(match["verb"])
-    if match := words.DO_NOT.match(main):
-        return bool(words.NO_LONGER.search(main)) and (match["verb"] or "").lower() not in words.NO_PROHIBITION
-    if re.match(r"under no circumstances|at no point", main, re.IGNORECASE):
-        return True
-    return bool(words.BAN.match(main) and words.PLACE.search(main))
-
-
-def _may_be_order(verb: str) -> bool:
-    verb = verb.lower()
-    return verb not in words.NO_ORDER and (is_base_form(verb) or not (is_past(verb) or is_present(verb)))
-
-
-def _is_universal_abroad(main: str) -> bool:
-    """Return whether a clause in another language than English is an order or a custom, and not about the product."""
-    if not words.UNIVERSAL_ABROAD.search(main):
-        return False
-    if words.IMPERSONAL.match(main):
-        return True
-    if words.THIRD_PERSON.match(main) or words.ELIDED_THIRD_PERSON.match(main):
-        return bool(words.INFINITIVE_LAST.search(main)) and not words.GERMAN_MODAL.search(main)
-    return True
-
-
-def _has_universal(masked: str) -> bool:
-    return bool(words.UNIVERSAL.search(masked) or words.UNIVERSAL_ABROAD.search(masked))
-
-
-def _is_team_rule(masked: str, main: str) -> bool:
-    """Return whether a clause says what the team always or never does, or does in this project."""
-    if not words.WE.match(main):
-        return False
-    if match := words.WE_ALWAYS.match(main):
-        return _may_be_order(match["verb"]) and not words.MISHAP.match(match["verb"])
-    if words.WE_DO_NOT.match(main):
-        return _denies(main) and bool(words.PLACE.search(masked))
-    return bool(words.PLACE.search(masked)) and not words.WE_AGREED.match(main) and _is_custom(main)
-
-
-def _denies(main: str) -> bool:
-    """Return whether a clause says what the team does not do."""
-    match = words.WE_DO_NOT.match(main)
-    return bool(match) and (match["verb"] or "").lower() not in words.NO_RULE_VERBS  # type: ignore[index]
-
-
-def _is_custom_of_place(masked: str) -> bool:
-    """Return whether something is always or never so in this project: `prices always come in cents here`."""
-    universal = words.UNIVERSAL.search(masked) or words.UNIVERSAL_ABROAD.search(masked)
-    if not universal or not words.PLACE.search(masked):
-        return False
-    return not words.MISHAP.match(masked[universal.end() :].lstrip()) and not re.match(r"i\b", _strip_lead(masked), re.I)
-
-
-def _is_custom(main: str) -> bool:
-    """Return whether the predicate behind the subject is in the present: `we use`, not `we had`, `we are`, `we need`."""
-    verb = main.split()[1].lower() if len(main.split()) > 1 else ""
-    past = is_past(verb) and not is_base_form(verb)
-    return not past and verb not in words.NO_RULE_VERBS and verb not in ("are", "were", "should", "could", "can", "will", "might")
-
-
-def _is_generic_rule(masked: str, main: str) -> bool:
-    """Return whether a clause demands something of all products of development: `all migrations must …`."""
-    if words.GENERIC_ABROAD.match(main):
-        return True
-    if not words.GENERIC.match(main) or not words.DEMANDS.search(main):
-        return bool(words.PASSIVE.match(main))
-    return bool(words.STRONG_DEMAND.search(main) or words.PLACE.search(masked))
-
-
-def _is_correction(masked: str, main: str) -> bool:
-    """Return whether a sentence corrects a choice, states a preference, or forbids something for a lasting reason."""
-    if _is_habit(masked, main) or words.YOU_KEEP.match(main) or words.NOT_HOW.search(masked) or words.I_PREFER.match(main) or words.WE_AGREED.match(main):
-        return True
-    if words.ITS_NAME.match(main):
-        return bool(words.NAMED.search(masked))
-    if match := words.USE.match(main):
-        return _is_general_use(match["what"], masked, main)
-    if words.WE.match(main):
-        return (_denies(main) or bool(words.CONTRAST.search(main))) and _is_custom(main)
-    if words.BAN.match(main) or words.GENERIC.match(main):
-        return bool(words.DEMANDS.search(main) or words.BAN.match(main)) and bool(_GENERAL.search(masked) or REASON(main))
-    match = words.DO_NOT.match(main)
-    return bool(match) and (match["verb"] or "").lower() not in words.NO_PROHIBITION and _has_reason(main)  # type: ignore[index]
-
-
-def _is_habit(masked: str, main: str) -> bool:
-    """Return whether a sentence says what to do whenever something of a kind comes up."""
-    plain = _strip_lead(masked)
-    if not words.HABITUAL.match(plain) or words.NOT_HABITUAL.search(plain[:60]):
-        return False
-    rest = main if main != plain else plain[words.HABITUAL.match(plain).end() :]  # type: ignore[union-attr]
-    return bool(words.USE.search(rest) or words.DO_NOT.match(main) or words.WE.match(main)) or _starts_with_verb(main)
-
-
-def _starts_with_verb(main: str) -> bool:
-    return is_base_form(main.split(" ", 1)[0].lower())
-
-
-def REASON(main: str) -> bool:
-    return bool(words.REASON.search(main))
-
-
-def _has_reason(main: str) -> bool:
-    return REASON(main) and not words.DEICTIC.search(main[: words.REASON.search(main).start()])  # type: ignore[union-attr]
-
-
-def _is_general_use(what: str, masked: str, main: str) -> bool:
-    """Return whether something is to be used instead of another, or here, and not only one thing of this task."""
-    if what.lower().strip(",.") in words.ARTICLES or not (words.CONTRAST.search(main) or words.PLACE.search(main)):
-        return False
-    return True
 
 
 def _is_remedy(talks: Sequence[_Talk], number: int) -> bool:
@@ -413,15 +248,20 @@ def _is_remedy(talks: Sequence[_Talk], number: int) -> bool:
     if not number or not talks[number - 1].force or talks[number - 1].sentence.block != talks[number].sentence.block:
         return False
     before, talk = talks[number - 1], talks[number]
-    if talk.force == SOFT and words.GOES_ON.match(_strip_lead(talk.masked)):
+    if talk.force == SOFT and words.GOES_ON.match(strip_lead(talk.masked)):
         return True
-    return SOFT in (before.force, talk.force) and ASKED != talk.force and bool(_list_names(before.text) & _list_names(talk.text))
+    return (
+        SOFT in (before.force, talk.force)
+        and talk.force != ASKED
+        and bool(_list_names(before.text) & _list_names(talk.text))
+    )
 
 
 def _list_names(text: str) -> set[str]:
     """Return the words of a text by which two sentences can be known to be about the same thing."""
-    names = {name.lower() for name in _NAME.findall(text) if len(name) >= _MIN_NAME or any(map(str.isdigit, name))}
-    return {name.rstrip("s") for name in names if name not in _COMMON}
+    names = {name.lower() for name in _NAME.findall(text) if len(name) >= _MIN_NAME or not name.isalpha()}
+    parts = {part for name in names if not name.isalpha() for part in re.findall(r"[^\W\d_]{3,}", name)}
+    return {name.rstrip("s") for name in names | parts if name not in _COMMON}
 
 
 def _state(talks: Sequence[_Talk], number: int) -> Statement:
@@ -439,7 +279,7 @@ def _state(talks: Sequence[_Talk], number: int) -> Statement:
         text=_capitalise(text),
         words=said[:_MAX_WORDS],
         force=talk.force if talk.force == ASKED else force,
-        everywhere=bool(words.EVERYWHERE.search(_mask(said))),
+        everywhere=bool(words.EVERYWHERE.search(mask(said))),
         own=talk.own,
     )
 
@@ -451,11 +291,18 @@ def _list_beside(talks: Sequence[_Talk], number: int) -> list[_Talk]:
         talk = talks[at]
         if talk.sentence.block != talks[number].sentence.block or talk.masked.endswith("?"):
             break
-        goes_on = not talk.force and words.GOES_ON.match(_strip_lead(talk.masked)) and not words.ONE_OFF.search(talk.masked)
+        goes_on = (
+            not talk.force and words.GOES_ON.match(strip_lead(talk.masked)) and not words.ONE_OFF.search(talk.masked)
+        )
         if not (goes_on or words.FRAGMENT.match(talk.masked) or (talk.force and _is_remedy(talks, at))):
             break
         beside.append(talk)
     return beside
+
+
+def _refers_by_pronoun(main: str) -> bool:
+    """Return whether an order names its object by a pronoun only: `never ever do that`."""
+    return bool(_PRONOUN_OBJECT.search(main)) and not _list_names(main)
 
 
 def _find_before(talks: Sequence[_Talk], number: int) -> list[str]:
@@ -463,47 +310,29 @@ def _find_before(talks: Sequence[_Talk], number: int) -> list[str]:
     before: list[str] = []
     names = _list_names(talks[number].text)
     for talk in reversed(talks[max(0, number - _MAX_BESIDE) : number]):
-        plain = _strip_lead(talk.masked)
+        plain = strip_lead(talk.masked)
         if talk.force or talk.sentence.block != talks[number].sentence.block:
             break
         if words.WHY_DID_YOU.match(plain):
             return [talk.text, *before]
-        refers = _REFERS.match(talks[number].masked) and not before
-        if _is_question(talk.masked) or _ONE_TASK.match(plain) or not (refers or names & _list_names(talk.text)):
+        refers = not before and (_REFERS.match(talks[number].masked) or _refers_by_pronoun(talks[number].main))
+        if is_question(talk.masked) or _ONE_TASK.match(plain) or not (refers or names & _list_names(talk.text)):
             break
         before.insert(0, talk.text)
         names |= _list_names(talk.text)
     return before
 
 
-def _find_main(masked: str) -> str:
-    """Return the main clause of a sentence, without interjections and the clause before it."""
-    main = _strip_lead(masked)
-    if request := words.REQUEST.match(main):
-        main = main[request.end() :]
-    for opening in (words.PLACE, words.SIDE_CLAUSE):
-        side = opening.match(main)
-        if side and not words.WE.match(main):
-            rest = _strip_lead(main[side.end() :].lstrip(" ,"))
-            main = rest if len(rest.split()) > 1 else main
-    return main
-
-
-def _strip_lead(masked: str) -> str:
-    lead = words.LEAD.match(masked)
-    return masked[lead.end() :] if lead else masked
-
-
 def _strip_request(text: str) -> str:
     """Return a sentence without interjections and the request to remember it."""
-    text = _strip_lead(text).strip()
+    text = strip_lead(text).strip()
     for pattern in (words.MEMORY, words.STANDING, words.MEMORY):
         match = pattern.match(text)
         if match:
             rest = text[match.end() :].lstrip(" ,:–—-")
             rest = re.sub(r"^(?:that|dass|que|qu['’])\s*", "", rest, flags=re.IGNORECASE)
             rest = rest[3:] if rest.lower().startswith("to ") else rest
-            text = _strip_lead(rest) if len(rest.split()) >= _MIN_WORDS else text
+            text = strip_lead(rest) if len(rest.split()) >= _MIN_WORDS else text
     return text
 
 
@@ -525,7 +354,7 @@ def _gives_reason(sentences: Sequence[str]) -> bool:
 
 def _chooses(first: str, question: str) -> bool:
     """Return whether an answer takes up the agent's question: it chooses, or names what was offered."""
-    if words.CHOICE.match(_strip_lead(_mask(first))) or words.CHOICE.match(first):
+    if words.CHOICE.match(strip_lead(mask(first))) or words.CHOICE.match(first):
         return True
     offered = set(re.findall(r"[\w.-]{4,}", question.lower()))
     return bool(offered & set(re.findall(r"[\w.-]{4,}", first.lower())))
@@ -533,13 +362,13 @@ def _chooses(first: str, question: str) -> bool:
 
 def _name_option(first: str, question: str) -> str:
     """Return an answer whose bare number of an option is replaced by what the agent called it."""
-    match = words.OPTION.match(_strip_lead(first))
+    match = words.OPTION.match(strip_lead(first))
     if not match:
-        return _strip_lead(first)
+        return strip_lead(first)
     offers = re.findall(r"(?m)^\s*(?:[-*] )?(?:\*\*)?(?:option )?\(?([A-Ea-e1-9])[.):]+\s*(.+)$", question)
     named = {name.lower(): text for name, text in offers}
     offer = named.get(match["name"].lower())
     if offer is None:
-        return _strip_lead(first)
-    rest = _strip_lead(first)[match.end() :]
+        return strip_lead(first)
+    rest = strip_lead(first)[match.end() :]
     return fold(offer.replace("**", ""))[:_MAX_OPTION].rstrip(" .:") + rest

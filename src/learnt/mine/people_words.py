@@ -29,6 +29,8 @@ LEAD = re.compile(
     r"pero|por favor|así que)[,:]?\s+)+",
     re.IGNORECASE,
 )
+# An adverbial before the subject, without a comma.
+ADVERBIAL = re.compile(r"(?:for|in|on|with|inside|during) [^,:;?!]{2,60}? (?=(?:we|you) )", re.IGNORECASE)
 # A side clause or an adverbial before the main clause.
 SIDE_CLAUSE = re.compile(
     r"(?:when(?:ever)?|if|before|after|while|once|unless|until|for|in|on|at|with|as|because|since|every time|each time|"
@@ -66,7 +68,7 @@ STANDING = _any(
 # Says that the future is uncertain.
 PERHAPS = _any(
     r"might|could|may|maybe|perhaps|would|plan(?:ning)? to|(?:we|i)['’]?(?:ll| will)|thinking of",
-    r"könnten?|vielleicht|eventuell|würden?|wollen wir",
+    r"will (?:be|have)|könnten?|vielleicht|eventuell|würden?|wollen wir",
     r"pourrait|pourrions|peut-être|on va|allons",
     r"podr[ií]a\w*|quiz[aá]s?|tal vez|vamos a",
 )
@@ -110,7 +112,8 @@ FRAGMENT = re.compile(
 # Points at what was said before: `stick to that`.
 POINTS_BACK = re.compile(
     r"\b(?:stick (?:to|with)|follow|do|keep(?: to)?|use|apply|remember|mach|halte?|fais|haz) (?:that|this|it|those|these|so|"
-    r"das|dich daran|comme ça|así|eso)\b",
+    r"das|dich daran|comme ça|así|eso)\b|^(?:the )?same (?:goes|applies)\b|^(?:that|this|it) (?:goes|applies|holds)\b|"
+    r"^(?:das|dasselbe) gilt\b|^(?:ça|cela|ceci) vaut\b|^(?:eso|lo mismo) vale\b",
     re.IGNORECASE,
 )
 # A request that has the form of a question or a wish.
@@ -121,12 +124,18 @@ REQUEST = re.compile(
 )
 # What is done whenever something of a kind comes up: an indefinite thing, not the one of this task.
 HABITUAL = re.compile(
-    r"(?:when(?:ever)?|if|every time|each time|before|after|once) (?:you(?:['’]re)?|we|\w+ing)\b(?: [\w']+){0,3}? "
-    r"(?:an?|any|new|another|some|every|\w{3,}s)\b|"
+    r"(?:when(?:ever)?|if|every time|each time|before|after|once) (?:you(?:['’]re)?|we|\w+ing)\b(?: \S+){0,3}? "
+    r"(?:an?|any|new|another|some|every|[\w.`-]{3,}s)\b|"
     r"(?:wenn|bevor|sobald|falls) (?:du|wir|man)\b(?: \w+){0,2}? (?:eine?n?|neue)\b|"
     r"(?:quand|si|avant de|dès que) (?:tu|on|vous)?\b(?: \w+){0,3}? (?:une?|des)\b|"
     r"(?:cuando|si|antes de)\b(?: \w+){0,3}? una?\b",
     re.IGNORECASE,
+)
+CIRCUMSTANCE = _any(
+    r"before (?:each|every|any|you|\w+ing)|after (?:each|every|any|\w+ing)|when(?:ever)?(?: you)?|(?:each|every) time|if you",
+    r"bevor|wenn du|vor jede[mnr]|nach jede[mnr]|jedes mal",
+    r"avant (?:chaque|de)|après chaque|quand tu|chaque fois",
+    r"antes de|después de|cuando|cada vez",
 )
 NOT_HABITUAL = re.compile(r"\b(?:done|finished|ready|through|fertig|fini|termin\w+|acab\w+)\b", re.IGNORECASE)
 # The subject of the main clause is neither the agent nor the team.
@@ -191,6 +200,68 @@ POLICY = _any(
     r"par convention|en règle générale|notre (?:convention|règle|politique) (?:est|c['’]est)",
     r"por (?:convención|norma|regla general)|nuestra (?:convención|norma|regla|política) es",
 )
+# Says that something is settled, or is to become a habit.
+AGREED = _any(
+    r"(?:we|as) (?:all )?agreed|agreed (?:on|to)|let['’]?s agree|habit|on (?:principle|purpose)|by design|policy|convention|"
+    r"our (?:style|standard|rule)s?|(?:house|our|the) style(?: guide)?",
+    r"vereinbart|abgemacht|abgesprochen|absichtlich|mit absicht|gewohnheit",
+    r"convenu|d['’]un commun accord|exprès|par principe|habitude",
+    r"acordado|a propósito|por principio|costumbre",
+)
+# Says that something holds for all of a kind.
+QUANTIFIER = _any(
+    r"all|every|each|any|only|anywhere|everywhere|whole|throughout|without asking",
+    r"alle[nrs]?|jede[nmrs]?|nur|überall|ausschließlich",
+    r"tous|toutes|chaque|seulement|partout|uniquement",
+    r"todos|todas|cada|sol[oa]mente|solo|sólo|únicamente",
+)
+# Reproaches the agent with what it did.
+REPROACH = re.compile(
+    r"\byou(?:['’]ve| have)?(?: just| already)? (?:\w{3,}ed|put|made|wrote|used|broke|forgot|did|ran|left|went|took|chose|set|built|"
+    r"keep|got)\b|\b(?:not|nothing) like (?:this|that)\b|^(?:wrong|no|nope)\b|\bthe (?:second|third|fourth|\w+th) time\b|"
+    r"\bi (?:keep (?:telling|saying)|(?:already |have )?told)\b|\bhow (?:many times|often)\b|\bagain[!.]|\byours (?:don['’]t|do "
+    r"not|isn['’]t|aren['’]t)\b|\b(?:nicht so|falsch|du hast|schon wieder)\b|\b(?:pas comme ça|tu as|encore une fois)\b|"
+    r"\b(?:así no|has \w+[aí]do|otra vez)\b",
+    re.IGNORECASE,
+)
+# How things are done or kept, as opposed to how they look at the moment.
+NORM = _any(
+    r"belongs?|lives?|comes? from|goes? (?:in|into|through|to|under|next)|stays?|(?:is|are) (?:append-only|read-only|write-only|"
+    r"generated|shared|reserved|frozen|immutable|owned|stored|kept|written|defined|named|called|singular|plural|synced|managed|"
+    r"not yours|ours|public|private)|read as|starts? with|ends? with|has to|have to|get(?:s)?",
+    r"gehör(?:t|en)|komm(?:t|en)|lieg(?:t|en)|steh(?:t|en)|wird|werden|heiß(?:t|en)",
+    r"va|vont|vient|viennent|reste|restent|doit|doivent",
+    r"va|van|viene|vienen|vive|viven|queda|quedan|debe|deben",
+)
+# Leaves something to the person, or to nobody.
+HANDS_OFF = _any(
+    r"(?:is|are) not yours to \w+|hands off|leave (?:[\w`/.-]+ ){1,4}alone|(?:ask|tell|check with|show) me (?:first|before)|"
+    r"without asking(?: me)?|before you tell me|before telling me|you (?:don['’]?t|do not) (?:need|have) to ask",
+    r"finger weg|frag(?:e)? mich (?:vorher|erst|bevor)|ohne (?:mich )?zu fragen",
+    r"ne touche pas|demande-moi (?:avant|d['’]abord)|sans (?:me )?demander",
+    r"no toques|pregúntame antes|sin preguntar(?:me)?",
+)
+# An announcement of a rule before a colon.
+HEADED = re.compile(
+    r"(?P<head>[^:.]{3,80}?): (?P<rest>\S.+)",
+)
+ANNOUNCES_RULE = _any(
+    r"rules?|convention|policy|principle|agree|agreement|habit|regel|konvention|règle|convention|regla|norma|convención"
+)
+ANNOUNCES_MEMORY = _any(
+    r"for (?:later|next time|the record|the future)|so you know|to remember|zum merken|für später|pour plus tard|à retenir|para "
+    r"(?:luego|después|recordar)"
+)
+ANNOUNCES = _any(
+    r"(?:keep|already|have) (?:telling|told|said)|told you|one (?:more )?thing|another thing|heads[- ]up|fyi|important|careful|"
+    r"be aware|i repeat|once more|wie gesagt|noch eins|wichtig|achtung|je répète|attention|importante|ojo|te lo repito"
+)
+# Orders that are tasks, unless something says that they are general.
+TASK_VERBS = frozenset(
+    "fix rename move remove delete change update create implement refactor revert undo redo add build commit push merge rerun "
+    "try continue go look check show tell explain find investigate replace convert migrate make do give let get take see wait "
+    "generate extend improve clean rewrite rebase bump upgrade install open close apply finish deploy release review".split()
+)
 # Names the project, the team or the place as a whole.
 PLACE = _any(
     r"in (?:this|our|the) (?:\w+ )?(?:repo|repository|project|codebase|code base|monorepo|team|company|organi[sz]ation)|"
@@ -212,7 +283,7 @@ EVERYWHERE = _any(
 # The team as the subject.
 WE = _any(
     r"we|our team|the team",
-    r"wir",
+    r"wir|(?:(?!wenn|weil|dass|ob|was|wie)[\w-]+ ){1,4}?\w+en wir",
     r"on(?= (?:n['’]|ne |a |utilise|fait|met|écrit|passe|préfère|teste|garde|nomme|appelle|code|range|stocke|lance))|nous",
     r"(?:nosotros )?(?:siempre |nunca |no |solo |sólo |ya )?\w{2,}(?:amos|emos|imos)",
     at_start=True,
@@ -270,8 +341,8 @@ I_PREFER = re.compile(
     re.IGNORECASE,
 )
 DO_NOT = re.compile(
-    r"(?:don['’]?t|do not|please don['’]?t|avoid|never)(?: ever| just)? (?P<verb>[a-z'`]+)|"
-    r"(?P<abroad>(?:\w+ )?(?:bitte )?(?:keine?n?|nicht)\b|(?:ne |n['’])\w+ pas\b|pas de\b|no \w+[eé]?s\b)",
+    r"(?:don['’]?t|do not|please don['’]?t|avoid)(?: ever| just)? (?P<verb>[a-z'`]+)|"
+    r"(?P<abroad>il ne faut (?:surtout )?(?:pas|plus)\b|man darf (?:\w+ )?(?:nicht|keine?n?)\b|no (?:hay que|se debe)\b|(?:\w+ )?(?:bitte )?(?:keine?n?|nicht)\b|(?:ne |n['’])\w+ pas\b|pas de\b|no \w+[eé]?s\b)",
     re.IGNORECASE,
 )
 NO_PROHIBITION = frozenset(
@@ -292,7 +363,7 @@ REASON = re.compile(
     r"porque|ya que|si no|pues|puesto que)|"
     r"(?:,| -| –| —|;|:)\s*(?:it|they|that|those|these|we|there|the|our|you['’]ll|you will|it['’]ll|its|that['’]s|"
     r"they['’]re|it['’]s|we['’]re|we['’]ve|there['’]s|everything|nothing|only|"
-    r"es|sie|das|die|der|wir|dort|on|il|elle|ça|c['’]est|ils|elles|nous|"
+    r"es|sie|das|die|der|wir|dort|unser\w*|notre|nos|nuestr[oa]s?|on|il|elle|ça|c['’]est|ils|elles|nous|"
     r"es|son|se|eso|está|están|tenemos|lo|la|las|los)\b",
     re.IGNORECASE,
 )
@@ -396,6 +467,7 @@ PASSIVE = re.compile(
     r"hard-?coded|logged|deleted|removed|written|called|accessed|reviewed|squashed|rebased|checked)",
     re.IGNORECASE,
 )
+SO_NO = re.compile(r",? so (?:please )?no (?!need|idea|problem|one|longer|way|rush|doubt|reason)\w", re.IGNORECASE)
 BAN = re.compile(
     r"no (?!need|idea|problem|worries|one|longer|wonder|way|rush|doubt|thanks|reason|matter|change|more than|such|luck|errors?\b)"
     r"(?:[\w`-]+ ){0,3}?[\w`-]+s?\b.*\b(?:in|from|without|outside|inside|please|for|on|at|under|to)\b|"
