@@ -29,6 +29,7 @@ from learnt.mine.people_rules import (
     ASKED,
     RULE,
     SOFT,
+    TASK,
     find_main,
     is_order_or_custom,
     is_question,
@@ -42,6 +43,7 @@ from learnt.text.sentences import HEADING, ITEM, TABLE, Sentence, read_blocks, r
 
 _MAX_PROMPT = 20_000
 _MAX_OWN_LENGTH, _MAX_OWN_LINES = 2_500, 40
+_OUTER_BLOCKS = 2
 _MAX_WORDS = 600
 _MAX_BESIDE = 2
 _MAX_ANSWER = 800
@@ -72,13 +74,7 @@ _GENERAL = re.compile(
 )
 _THAT = re.compile(r"(?:that|dass|que|qu['’])\s*|[:,–—-]+\s*", re.IGNORECASE)
 _SPLIT = re.compile(r"[;–—]\s*|,? (?:and|but|und|aber|et|mais|y|pero) |[,:] ", re.IGNORECASE)
-_ONE_TASK = re.compile(
-    r"(?:please |now |ok,? |can you |could you |then )*(?:fix|add|rename|move|make|remove|delete|change|update|write|create|"
-    r"implement|refactor|revert|undo|redo|do|commit|push|merge|run|try|continue|go|let['’]s|looks|great|good|nice|thanks|"
-    r"that (?:works|looks)|(?:this|it) (?:works|looks)|works|fine|"
-    r"behebe|füge|mach|ändere|lösche|schreib|corrige|ajoute|supprime|change|arregla|añade|borra|cambia)\b",
-    re.IGNORECASE,
-)
+_DONE = re.compile(r"(?:great|good|nice|thanks|(?:that|this|it) (?:works|looks)|works|looks|fine)\b", re.IGNORECASE)
 
 
 class Statement(Value):
@@ -121,9 +117,7 @@ def read_prompt(prompt: str) -> list[Statement]:
     if text.lstrip().startswith("/"):
         return []
     talks = _judge(_read_talks(text))
-    statements = [
-        _state(talks, number) for number, talk in enumerate(talks) if talk.force and not _is_remedy(talks, number)
-    ]
+    statements = [_state(talks, number) for number in range(len(talks)) if _counts(talks, number)]
     return list({statement.text.casefold(): statement for statement in statements if statement.text}.values())
 
 
@@ -176,9 +170,14 @@ def _cut_task(text: str) -> str:
     """Return a sentence without a first part that is only about the present task."""
     for match in _SPLIT.finditer(text):
         head, rest = text[: match.start()], text[match.end() :]
-        if _ONE_TASK.match(strip_lead(head)) and _starts_rule(mask(rest)) and weigh(mask(rest)):
+        if _is_task(strip_lead(head)) and _starts_rule(mask(rest)) and weigh(mask(rest)):
             return rest
     return text
+
+
+def _is_task(plain: str) -> bool:
+    """Return whether a clause is an order for this task, or a word about it."""
+    return bool(TASK.match(plain) or _DONE.match(plain))
 
 
 def _starts_rule(masked: str) -> bool:
@@ -241,6 +240,20 @@ def _weigh_head(masked: str) -> str:
     if words.MEMORY.match(main) or words.STANDING.search(masked):
         return ASKED
     return RULE if words.HEAD.search(masked) else ""
+
+
+def _counts(talks: Sequence[_Talk], number: int) -> bool:
+    """Return whether a sentence becomes a statement. Of what may be pasted, only what is plainly a rule does."""
+    talk = talks[number]
+    if not talk.force or _is_remedy(talks, number):
+        return False
+    return talk.own or (talk.force != SOFT and talk.sentence.block in _list_outer_blocks(talks))
+
+
+def _list_outer_blocks(talks: Sequence[_Talk]) -> tuple[int, ...]:
+    """Return the paragraphs at both ends of a prompt, where people add their own words to what they paste."""
+    blocks = sorted({talk.sentence.block for talk in talks})
+    return (*blocks[:_OUTER_BLOCKS], *blocks[-_OUTER_BLOCKS:])
 
 
 def _is_remedy(talks: Sequence[_Talk], number: int) -> bool:
@@ -316,7 +329,7 @@ def _find_before(talks: Sequence[_Talk], number: int) -> list[str]:
         if words.WHY_DID_YOU.match(plain):
             return [talk.text, *before]
         refers = not before and (_REFERS.match(talks[number].masked) or _refers_by_pronoun(talks[number].main))
-        if is_question(talk.masked) or _ONE_TASK.match(plain) or not (refers or names & _list_names(talk.text)):
+        if is_question(talk.masked) or _is_task(plain) or not (refers or names & _list_names(talk.text)):
             break
         before.insert(0, talk.text)
         names |= _list_names(talk.text)

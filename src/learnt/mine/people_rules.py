@@ -20,9 +20,22 @@ _QUOTED = re.compile(r"\"[^\"\n]{8,}\"|“[^”\n]{8,}”|„[^“”\n]{8,}[“
 _TO_DO = re.compile(r"(?:to|de|d['’]|zu) ?", re.IGNORECASE)
 _ALWAYS_OR_NEVER = re.compile(r"(?:always|never)(?: ever)? (?P<verb>[\w']+)", re.IGNORECASE)
 _NO_CASE = re.compile(r"under no circumstances|at no point|in no case", re.IGNORECASE)
+_AND = re.compile(r"[,;:–—]\s*|\b(?:and|but|und|aber|et|mais|y|pero)\b", re.IGNORECASE)
+_PURPOSE = re.compile(r"\b(?:in case|so that|so|if|that|which|for|damit|falls|pour que|si|para que)\b", re.IGNORECASE)
+_NOUN_FOLLOWS = re.compile(r" (?:versions?|releases?|use|reference)\b", re.IGNORECASE)
+TASK = re.compile(
+    r"(?:please |now |ok,? |can you |could you |then |let['’]s )*(?:fix|add|rename|move|make|remove|delete|change|update|write|"
+    r"create|implement|refactor|revert|undo|redo|do|commit|push|merge|run|try|continue|go|clean|build|set up|"
+    r"behebe|füge|mach|ändere|lösche?|schreib|corrige|ajoute|supprime|change|arregla|añade|borra|cambia)\b",
+    re.IGNORECASE,
+)
+_EACH_TIME = re.compile(
+    r"\b(?:whenever|every (?:single )?time|each time|jedes mal|à chaque fois|chaque fois|cada vez)\b", re.IGNORECASE
+)
+_ONLY = re.compile(r"\b(?:only|nur|ausschließlich|seulement|uniquement|solo|sólo|solamente)\b", re.IGNORECASE)
 _FIRST_PERSON = re.compile(r"i\b", re.IGNORECASE)
-_CLAUSE = re.compile(
-    r"(?:[,;:–—]| -)\s+(?:(?:and|but|so|und|aber|also|et|mais|donc|y|pero|así que) )?|,? (?:so|but) ", re.IGNORECASE
+_CLAUSE = re.compile(  # `but never read` without a comma goes on with the subject before it
+    r"(?:[,;:–—]| -)\s+(?:(?:and|but|so|und|aber|also|et|mais|donc|y|pero|así que) )?|,? so ", re.IGNORECASE
 )
 _LAST_ALWAYS = re.compile(r",? (?:always|immer|toujours|siempre|every time|each time|jedes mal)[.!]*$", re.IGNORECASE)
 _MODAL = re.compile(
@@ -33,8 +46,9 @@ _MODAL = re.compile(
 _STARTS_WITH_MODAL = re.compile(
     r"(?:soll(?:en|te|ten)?|muss|müssen|darf|dürfen|wird|werden|kann|können|ist|sind)\b", re.IGNORECASE
 )
+_LOOKING = frozenset("read search look find help scan show tell explain check see review consider think".split())
 _NOT_HERE = re.compile(r"\b(?:there|above|below|dort|da|là|ahí|allí)\b", re.IGNORECASE)
-_NOT_CUSTOMS = frozenset("are were should could can will might would may 're 've must need".split())
+_NOT_CUSTOMS = frozenset("are were should could can will might would may 're 've 'll 'd must need".split())
 _REFERS_BACK = re.compile(
     r"\b(?:it|them|they|that|those|these|otherwise|because|since|sie|es|sonst|das|ils|elles|ça|sinon|eso|si no)\b",
     re.IGNORECASE,
@@ -111,9 +125,20 @@ def _is_asked(masked: str, main: str) -> bool:
         rest = main[memory.end() :].lstrip(" ,:")
         if _TO_DO.match(rest):
             return _is_general(rest) and not words.ONE_OFF.search(masked)
-        return len(rest.split()) >= _MIN_WORDS
+        return len(rest.split()) >= _MIN_WORDS and not words.ONE_OFF.search(rest)
+    return len(masked.split()) > _MIN_WORDS and _is_standing(masked)
+
+
+def _is_standing(masked: str) -> bool:
+    """Return whether a clause says that something holds from now on, and is neither a task nor its purpose."""
     standing = words.STANDING.search(masked)
-    return bool(standing) and not words.PERHAPS.search(masked) and len(masked.split()) > _MIN_WORDS
+    if not standing or words.PERHAPS.search(masked):
+        return False
+    head = masked[: standing.start()]
+    clause = strip_lead(_AND.split(head)[-1])
+    return not clause or not (
+        _PURPOSE.search(clause) or TASK.match(clause) or _NOUN_FOLLOWS.match(masked, standing.end())
+    )
 
 
 def _split_announcement(masked: str) -> tuple[str, str, str]:
@@ -151,7 +176,7 @@ def _is_rule(masked: str, main: str) -> bool:
 
 def _has_rule_clause(masked: str, main: str) -> bool:
     """Return whether a clause behind the first is an order for all cases, and the first is not about the product."""
-    if _is_about_product(main):
+    if _is_about_product(main) or words.OF_PRODUCT.match(strip_lead(masked)):
         return False
     clauses = [strip_lead(clause) for clause in _CLAUSE.split(masked)[1:]]
     return any(
@@ -259,7 +284,7 @@ def _is_soft(masked: str, main: str, *, before: str, after: str) -> bool:
         or words.HANDS_OFF.search(masked)
     ):
         return True
-    if words.I_PREFER.match(main) or words.I_WANT.match(main):
+    if words.SURELY_NOT.match(main) or words.I_PREFER.match(main) or words.I_WANT.match(main):
         return True
     if words.ITS_NAME.match(main):
         return bool(words.NAMED.search(masked))
@@ -277,7 +302,16 @@ def _is_team_custom(main: str) -> bool:
     """Return whether a clause says what the team does instead of something else, does only, or does not do."""
     if not words.WE.match(main) or not _is_custom(main):
         return False
-    return _denies(main) or any(pattern.search(main) for pattern in (words.CONTRAST, words.QUANTIFIER, words.AGREED))
+    if _denies(main):
+        return True
+    is_english = main.lower().startswith("we ")
+    if is_english and not words.CUSTOM_VERBS.match(_strip_adverbs(main[3:])):
+        return False
+    return any(pattern.search(main) for pattern in (words.CONTRAST, _ONLY, words.AGREED))
+
+
+def _strip_adverbs(text: str) -> str:
+    return re.sub(r"^(?:(?:also|all|just|already|really|generally|usually|normally|currently|only) )+", "", text)
 
 
 def _is_general_order(masked: str, main: str, *, after: str) -> bool:
@@ -289,10 +323,13 @@ def _is_general_order(masked: str, main: str, *, after: str) -> bool:
             return False
         shown = _has_reason(main) or _is_lasting_reason(after) or _is_general(masked)
         return shown and not words.DEICTIC.search(_find_core(main))
-    if not (words.USE.match(main) or (is_base_form(verb) and verb not in words.TASK_VERBS)):
-        return _starts_with_verb(main) and (_is_habit(masked) or words.AGREED.search(masked) is not None)
-    if _find_object(main) in words.ARTICLES or _NOT_HERE.search(_find_core(main)):
-        return _is_habit(masked) or words.UNIVERSAL.search(masked) is not None
+    if words.OF_PRODUCT.match(strip_lead(masked)):
+        return False
+    if verb not in words.MANNER:
+        is_habit = any((_is_habit(masked), words.AGREED.search(masked), _EACH_TIME.search(masked)))
+        return is_habit and _starts_with_verb(main) and verb not in _LOOKING
+    if _find_object(main) in (*words.ARTICLES, "any") or _NOT_HERE.search(_find_core(main)):
+        return _is_habit(masked) or _EACH_TIME.search(masked) is not None
     return bool(
         _is_general(masked)
         or words.CONTRAST.search(main)
@@ -336,9 +373,7 @@ def _is_lasting_reason(after: str) -> bool:
 
 def _is_habit(masked: str) -> bool:
     """Return whether a sentence says when something is to be done, of things of a kind and not of this task."""
-    plain = strip_lead(masked)
-    match = words.HABITUAL.search(plain)
-    return bool(match) and not words.NOT_HABITUAL.search(plain[:60])
+    return bool(words.HABITUAL.search(masked)) and not words.NOT_HABITUAL.search(masked[:60])
 
 
 def _starts_with_verb(main: str) -> bool:

@@ -41,7 +41,8 @@ SIDE_CLAUSE = re.compile(
 )
 # Asks for something to be remembered.
 MEMORY = _any(
-    r"remember(?! me\b| when\b| how\b| the time\b)|(?:keep|bear)(?: \w+)? in mind|"
+    r"remember(?! me\b| when\b| how\b| the time\b| back\b| all the\b| (?:(?:the|their|his|her|which) )?(?:last|previous|selected|"
+    r"current|chosen|users?|window|position|choice)\b)|(?:keep|bear)(?: \w+)? in mind|"
     r"(?:make|take)(?: a)?(?: mental)? note|don['’]?t (?:you )?(?:ever )?forget|do not (?:ever )?forget|never forget|"
     r"notes? (?:for|to) (?:the |your )?(?:future|later|yourself|self)|memori[sz]e|"
     r"(?:save|store|add|put|write) (?:this|that|it) (?:down|(?:in|to|into) (?:your |the )?(?:memory|notes|learnings))",
@@ -56,7 +57,7 @@ MEMORY = _any(
 # Says that something holds from now on.
 STANDING = _any(
     r"from now on(?:wards)?|from here on(?: out)?|going forwards?|moving forwards?|henceforth|in (?:the )?future|"
-    r"for (?:all )?(?:the |your )?future(?: \w+)?|(?:the )?next time(?: around)?|as of (?:now|today)|starting (?:now|today)|"
+    r"for (?:all )?(?:your )?future (?:\w+ )?(?:work|tasks?|sessions?|changes|prs?|commits|reference|runs)|for the future|(?:the )?next time(?: around)?|as of (?:now|today)|starting (?:now|today)|"
     r"for (?:next time|the next ones)",
     r"ab (?:jetzt|sofort|heute|nun)|von (?:nun|jetzt|heute) an|in zukunft|(?:zu)?künftig|für die zukunft|fortan|"
     r"(?:das |beim |fürs )?nächste[sn]? mal|für die nächsten",
@@ -75,7 +76,7 @@ PERHAPS = _any(
 # Says that something holds this time only.
 ONE_OFF = _any(
     r"for now|right now|this time|(?:just )?this once|for the (?:moment|time being)|at the moment|today|tonight|tomorrow|"
-    r"yet|currently|(?:in|for|on|with) this (?:pr|mr|pull request|commit|change|branch|session|conversation|function|"
+    r"yet|currently|(?:in|for|on|with) this (?:[\w.-]+ )?(?:deployment|pr|mr|pull request|commit|change|branch|session|conversation|function|"
     r"test|case|ticket|issue|task|step|round|patch|diff|iteration|one|fix|feature|bug|release|sprint|turn)|"
     r"until (?:i|we|the|it|that)|before (?:you start|we start|i)|the last (?:change|commit|edit|two)|"
     r"(?:first|second|last|previous) (?:one|option|approach|version|commit|change)",
@@ -124,11 +125,17 @@ REQUEST = re.compile(
 )
 # What is done whenever something of a kind comes up: an indefinite thing, not the one of this task.
 HABITUAL = re.compile(
-    r"(?:when(?:ever)?|if|every time|each time|before|after|once) (?:you(?:['’]re)?|we|\w+ing)\b(?: \S+){0,3}? "
-    r"(?:an?|any|new|another|some|every|[\w.`-]{3,}s)\b|"
-    r"(?:wenn|bevor|sobald|falls) (?:du|wir|man)\b(?: \w+){0,2}? (?:eine?n?|neue)\b|"
-    r"(?:quand|si|avant de|dès que) (?:tu|on|vous)?\b(?: \w+){0,3}? (?:une?|des)\b|"
-    r"(?:cuando|si|antes de)\b(?: \w+){0,3}? una?\b",
+    r"(?:when(?:ever)?|every time|each time|if) (?:you(?:['’]re)?|we|(?!\w*thing)\w+ing)\b(?: \S+){0,3}? "
+    r"(?:an?|any|new|another|some|every|[\w.`-]{3,}s|sql)\b|(?:before|after) (?:each|every|\w+ing\b(?: \S+){0,2}? [\w.`-]{3,}s)\b|"
+    r"(?:wenn|bevor|sobald|falls) (?:du|wir|man)\b(?: \w+){0,2}? (?:eine?n?|neue)\b|vor jede[mnr]\b|"
+    r"(?:quand|avant de|dès que) (?:tu|on|vous)?\b(?: \w+){0,3}? (?:une?|des)\b|avant chaque\b|"
+    r"(?:cuando|antes de)\b(?: \w+){0,3}? una?\b|antes de cada\b",
+    re.IGNORECASE,
+)
+# A condition of the product: `if the file is missing, …`.
+OF_PRODUCT = re.compile(
+    r"(?:if|when|while|once|after|wenn|falls|sobald|si|quand|cuando) (?:(?:the|an?|there|it|they|this|user|users|i)\b|"
+    r"(?:der|die|das|ein|eine)\b|(?:le|la|les|l['’]|un|une)\b|(?:el|los|las|una)\b)",
     re.IGNORECASE,
 )
 CIRCUMSTANCE = _any(
@@ -149,6 +156,10 @@ THIRD_PERSON = _any(
 )
 ELIDED_THIRD_PERSON = re.compile(r"[lj]['’]\w|c['’]était", re.IGNORECASE)
 # An obligation without a subject.
+SURELY_NOT = _any(
+    r"auf gar keinen fall|bloß (?:nicht|keine?n?)|il ne faut (?:surtout|absolument) pas|surtout (?:pas|ne)|ni se te ocurra",
+    at_start=True,
+)
 IMPERSONAL = _any(
     r"man (?:darf|soll(?:te)?|muss|macht|verwendet|nimmt)",
     r"il (?:ne )?faut|on (?:ne )?(?:doit|peut)",
@@ -226,9 +237,9 @@ REPROACH = re.compile(
 )
 # How things are done or kept, as opposed to how they look at the moment.
 NORM = _any(
-    r"belongs?|lives?|comes? from|goes? (?:in|into|through|to|under|next)|stays?|(?:is|are) (?:append-only|read-only|write-only|"
+    r"belongs?|lives?|comes? from|goes? (?:in|into|through|to|under|next)|stays?|comes? (?:in|as)|(?:is|are) (?:append-only|read-only|write-only|"
     r"generated|shared|reserved|frozen|immutable|owned|stored|kept|written|defined|named|called|singular|plural|synced|managed|"
-    r"not yours|ours|public|private)|read as|starts? with|ends? with|has to|have to|get(?:s)?",
+    r"not yours|ours|public|private)|read as|starts? with|ends? with",
     r"gehör(?:t|en)|komm(?:t|en)|lieg(?:t|en)|steh(?:t|en)|wird|werden|heiß(?:t|en)",
     r"va|vont|vient|viennent|reste|restent|doit|doivent",
     r"va|van|viene|vienen|vive|viven|queda|quedan|debe|deben",
@@ -256,11 +267,13 @@ ANNOUNCES = _any(
     r"(?:keep|already|have) (?:telling|told|said)|told you|one (?:more )?thing|another thing|heads[- ]up|fyi|important|careful|"
     r"be aware|i repeat|once more|wie gesagt|noch eins|wichtig|achtung|je répète|attention|importante|ojo|te lo repito"
 )
-# Orders that are tasks, unless something says that they are general.
-TASK_VERBS = frozenset(
-    "fix rename move remove delete change update create implement refactor revert undo redo add build commit push merge rerun "
-    "try continue go look check show tell explain find investigate replace convert migrate make do give let get take see wait "
-    "generate extend improve clean rewrite rebase bump upgrade install open close apply finish deploy release review".split()
+# Orders about the manner of working: only these are meant for more than the task without being said of all cases.
+MANNER = frozenset(
+    "use prefer keep write put name call store spell format follow answer reply respond wrap log pass avoid stick document mark "
+    "pin quote escape import export handle treat leave ask favor favour choose pick say phrase indent sort group place stay "
+    "nimm nutze nutz verwende benutze schreibe schreib bevorzuge halte antworte "
+    "utilise utilisez prends préfère préférez écris écrivez mets mettez garde gardez réponds "
+    "usa use utiliza prefiere escribe pon guarda mantén responde".split()
 )
 # Names the project, the team or the place as a whole.
 PLACE = _any(
@@ -298,6 +311,11 @@ WE_DO_NOT = re.compile(
     r"on (?:ne |n['’])(?P<fr>\w+) (?:pas|plus|jamais)|nous ne (?P<nous>\w+) (?:pas|plus)|"
     r"(?:nosotros )?(?:no|nunca) (?P<es>\w+(?:amos|emos|imos))|wir \w+ (?:hier |dafür )?(?:keine?n?|nicht|nie) (?P<de>\w+)",
     re.IGNORECASE,
+)
+CUSTOM_VERBS = _any(
+    r"use|do|write|keep|name|call|prefer|store|put|run|test|deploy|ship|follow|go|log|format|say|spell|version|tag|merge|squash|"
+    r"commit|branch|pin|import|export|inject|mock|wrap|throw|return|sort|document|indent|review|release|generate|build|have|stick|"
+    r"number|track|avoid|forbid|mark|separate|share|handle|validate"
 )
 WE_AGREED = re.compile(
     r"(?:we|the team)(?:['’]ve| have)? (?:agreed|decided|standardi[sz]ed|settled|switched|moved|migrated)\b(?: (?:to|on|not))",
@@ -342,11 +360,11 @@ I_PREFER = re.compile(
 )
 DO_NOT = re.compile(
     r"(?:don['’]?t|do not|please don['’]?t|avoid)(?: ever| just)? (?P<verb>[a-z'`]+)|"
-    r"(?P<abroad>il ne faut (?:surtout )?(?:pas|plus)\b|man darf (?:\w+ )?(?:nicht|keine?n?)\b|no (?:hay que|se debe)\b|(?:\w+ )?(?:bitte )?(?:keine?n?|nicht)\b|(?:ne |n['’])\w+ pas\b|pas de\b|no \w+[eé]?s\b)",
+    r"(?P<abroad>il ne faut (?:pas|plus)\b|man darf (?:\w+ )?(?:nicht|keine?n?)\b|no (?:hay que|se debe)\b|(?:\w+ )?(?:bitte )?(?:keine?n?|nicht)\b|(?:ne |n['’])\w+ pas\b|pas de\b|no \w+[eé]?s\b)",
     re.IGNORECASE,
 )
 NO_PROHIBITION = frozenset(
-    "worry bother hesitate think know care mind get see understand like believe want need panic forget have be expect "
+    "we you i they worry bother hesitate think know care mind get see understand like believe want need panic forget have be expect "
     "remember wait".split()
 )
 DEICTIC = _any(
@@ -469,10 +487,10 @@ PASSIVE = re.compile(
 )
 SO_NO = re.compile(r",? so (?:please )?no (?!need|idea|problem|one|longer|way|rush|doubt|reason)\w", re.IGNORECASE)
 BAN = re.compile(
-    r"no (?!need|idea|problem|worries|one|longer|wonder|way|rush|doubt|thanks|reason|matter|change|more than|such|luck|errors?\b)"
-    r"(?:[\w`-]+ ){0,3}?[\w`-]+s?\b.*\b(?:in|from|without|outside|inside|please|for|on|at|under|to)\b|"
-    r"no more \w|keine?n? [\w`-]+ (?:in|im|ohne|bitte|mehr)\b|(?:plus|pas) de [\w`-]+ (?:dans|sans|en|ici)\b|nada de \w|"
-    r"sin \w+ en\b",
+    r"no (?!need|idea|problem|worries|one|longer|wonder|way|rush|doubt|thanks|reason|matter|change|such|luck|man|tests? for)"
+    r"(?:more )?(?:than )?(?:[\w`.-]+ ){1,5}?(?:in|from|without|outside|inside|please|anywhere|under|unless)\b|no more [\w`-]+ \w|"
+    r"no [\w`.-]+ [\w`.-]+[.!]*$(?<=s)|"
+    r"keine?n? [\w`-]+ (?:in|im|ohne|bitte|mehr)\b|(?:plus|pas) de [\w`-]+ (?:dans|sans|en|ici)\b|nada de \w|sin \w+ en\b",
     re.IGNORECASE,
 )
 # A heading above rules.
