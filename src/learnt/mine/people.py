@@ -65,6 +65,12 @@ _ANAPHOR = re.compile(
     re.IGNORECASE,
 )
 _PRONOUN_OBJECT = re.compile(r"\b(?:it|them|those|that|this|these)\b", re.IGNORECASE)
+_PRONOUN_SUBJECT = re.compile(
+    r"(?:it|they|that|this|these|those|he|she|die|das|sie|es|er|il|elles?|ils|ça|eso|esto)(?:['’]\w+)? "
+    r"(?:is|are|has|have|must|should|may|can|goes?|belongs?|lives?|comes?|gets?|wird|werden|ist|sind|gehört|kommt|est|sont|va|"
+    r"doit|es|son|están?|van?)\b|(?:it|that|they)['’](?:s|re)\b",
+    re.IGNORECASE,
+)
 _REFERS = re.compile(r"(?:so|therefore|hence|deshalb|also|donc|así que|por eso)\b", re.IGNORECASE)
 _TO_DO = re.compile(r"(?:to|de|d['’]|zu) ?", re.IGNORECASE)
 _GENERAL = re.compile(
@@ -195,11 +201,12 @@ def _judge(talks: Sequence[_Talk]) -> list[_Talk]:
         is_item = talk.sentence.kind == ITEM
         before, after = _neighbour(talks, number, -1), _neighbour(talks, number, 1)
         force = weigh(talk.masked, before=before, after=after)
-        if talk.text.rstrip().endswith(":"):
+        is_head = talk.text.rstrip().endswith(":") and number + 1 < len(talks)
+        if is_head:
             head, force = _weigh_head(talk.masked), ""
         elif is_item and head and not words.ONE_OFF.search(talk.masked) and not talk.masked.endswith("?"):
             force = head
-        head = head if is_item or talk.text.rstrip().endswith(":") else ""
+        head = head if is_item or is_head else ""
         judged.append(talk.replace(force=force))
     return _judge_by_next(judged)
 
@@ -314,8 +321,8 @@ def _list_beside(talks: Sequence[_Talk], number: int) -> list[_Talk]:
 
 
 def _refers_by_pronoun(main: str) -> bool:
-    """Return whether an order names its object by a pronoun only: `never ever do that`."""
-    return bool(_PRONOUN_OBJECT.search(main)) and not _list_names(main)
+    """Return whether a clause names its subject, or its only object, by a pronoun: `never ever do that`."""
+    return bool(_PRONOUN_SUBJECT.match(main)) or (bool(_PRONOUN_OBJECT.search(main)) and not _list_names(main))
 
 
 def _find_before(talks: Sequence[_Talk], number: int) -> list[str]:
@@ -339,6 +346,8 @@ def _find_before(talks: Sequence[_Talk], number: int) -> list[str]:
 def _strip_request(text: str) -> str:
     """Return a sentence without interjections and the request to remember it."""
     text = strip_lead(text).strip()
+    if request := words.REQUEST.match(text):
+        text = text[request.end() :].rstrip("? ")
     for pattern in (words.MEMORY, words.STANDING, words.MEMORY):
         match = pattern.match(text)
         if match:

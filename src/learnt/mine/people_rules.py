@@ -15,9 +15,10 @@ from learnt.text.verbs import is_base_form, is_past, is_present
 
 ASKED, RULE, SOFT = "asked", "rule", "soft"
 _MIN_WORDS = 3
+_MAX_HEAD_WORDS = 6
 _CODE = re.compile(r"`[^`\n]+`")
 _QUOTED = re.compile(r"\"[^\"\n]{8,}\"|“[^”\n]{8,}”|„[^“”\n]{8,}[“”]|«[^»\n]{8,}»")
-_TO_DO = re.compile(r"(?:to|de|d['’]|zu) ?", re.IGNORECASE)
+_TO_DO = re.compile(r"(?:to|de(?! que)|d['’]|zu)\b ?", re.IGNORECASE)
 _ALWAYS_OR_NEVER = re.compile(r"(?:always|never)(?: ever)? (?P<verb>[\w']+)", re.IGNORECASE)
 _NO_CASE = re.compile(r"under no circumstances|at no point|in no case", re.IGNORECASE)
 _AND = re.compile(r"[,;:–—]\s*|\b(?:and|but|und|aber|et|mais|y|pero)\b", re.IGNORECASE)
@@ -29,6 +30,7 @@ TASK = re.compile(
     r"behebe|füge|mach|ändere|lösche?|schreib|corrige|ajoute|supprime|change|arregla|añade|borra|cambia)\b",
     re.IGNORECASE,
 )
+_OR_ELSE = re.compile(r"\b(?:otherwise|or else|sonst|ansonsten|sinon|si no,|de lo contrario)\b", re.IGNORECASE)
 _EACH_TIME = re.compile(
     r"\b(?:whenever|every (?:single )?time|each time|jedes mal|à chaque fois|chaque fois|cada vez)\b", re.IGNORECASE
 )
@@ -75,7 +77,8 @@ def weigh(masked: str, *, before: str = "", after: str = "") -> str:
         return ASKED
     if words.ONE_OFF.search(_find_core(rest)) or words.REPORTED.match(strip_lead(rest)):
         return ""
-    if announced or _is_rule(rest, main) or _has_rule_clause(rest, main):
+    is_spec = words.OF_PRODUCT.match(strip_lead(rest)) is not None
+    if announced or (not is_spec and (_is_rule(rest, main) or _has_rule_clause(rest, main))):
         return RULE
     if words.ONE_OFF.search(rest) or not _is_soft(rest, main, before=head or before, after=after):
         return ""
@@ -150,7 +153,10 @@ def _split_announcement(masked: str) -> tuple[str, str, str]:
         return ASKED, match["head"], match["rest"]
     if words.ANNOUNCES_RULE.search(match["head"]) and not _starts_with_verb(match["head"]):
         return RULE, match["head"], match["rest"]
-    return ("", match["head"], match["rest"]) if words.ANNOUNCES.search(match["head"]) else ("", "", masked)
+    is_short = len(match["head"].split()) <= _MAX_HEAD_WORDS and not words.TROUBLE.search(match["head"])
+    if words.ANNOUNCES.search(match["head"]) or (is_short and not is_order_or_custom(find_main(match["head"]))):
+        return "", match["head"], match["rest"]
+    return "", "", masked
 
 
 def _find_core(masked: str) -> str:
@@ -176,7 +182,7 @@ def _is_rule(masked: str, main: str) -> bool:
 
 def _has_rule_clause(masked: str, main: str) -> bool:
     """Return whether a clause behind the first is an order for all cases, and the first is not about the product."""
-    if _is_about_product(main) or words.OF_PRODUCT.match(strip_lead(masked)):
+    if _is_about_product(main):
         return False
     clauses = [strip_lead(clause) for clause in _CLAUSE.split(masked)[1:]]
     return any(
@@ -187,7 +193,7 @@ def _has_rule_clause(masked: str, main: str) -> bool:
 
 def _is_about_product(main: str) -> bool:
     """Return whether a clause says what something shall do that is neither the agent nor a product of development."""
-    if words.GENERIC.match(main) or words.PASSIVE.match(main):
+    if _is_about_kind(main) or words.PASSIVE.match(main):
         return False
     is_third = words.THIRD_PERSON.match(main) or words.ELIDED_THIRD_PERSON.match(main) or not is_order_or_custom(main)
     return bool(is_third and _MODAL.search(main[:80]))
@@ -196,7 +202,8 @@ def _is_about_product(main: str) -> bool:
 def _is_order_for_all(main: str, *, strictly: bool = False) -> bool:
     """Return whether a clause is an order for all cases: `never edit …`, `don't ever …`, `no … in this repo`."""
     if match := _ALWAYS_OR_NEVER.match(main):
-        return _may_be_order(match["verb"]) and (not strictly or is_base_form(match["verb"]))
+        is_for_users = match["verb"].lower() in words.PRODUCT_VERBS and not words.PLACE.search(main)
+        return _may_be_order(match["verb"]) and not is_for_users and (not strictly or is_base_form(match["verb"]))
     if match := words.DO_NOT.match(main):
         return bool(words.NO_LONGER.search(main)) and (match["verb"] or "").lower() not in words.NO_PROHIBITION
     if _NO_CASE.match(main) or (_LAST_ALWAYS.search(main) and is_order_or_custom(main)):
@@ -211,13 +218,13 @@ def _may_be_order(verb: str) -> bool:
 
 def _is_universal_abroad(main: str) -> bool:
     """Return whether a clause in another language than English is an order or a custom, and not about the product."""
-    core = _CLAUSE.split(main)[0]
-    if not words.UNIVERSAL_ABROAD.search(main) or _STARTS_WITH_MODAL.match(main):
+    clause = next((clause for clause in _CLAUSE.split(main) if words.UNIVERSAL_ABROAD.search(clause)), "")
+    if not clause or _STARTS_WITH_MODAL.match(clause):
         return False
-    if words.IMPERSONAL.match(main) or _LAST_ALWAYS.search(main):
+    if words.IMPERSONAL.match(clause) or _LAST_ALWAYS.search(main):
         return True
-    if words.THIRD_PERSON.match(main) or words.ELIDED_THIRD_PERSON.match(main):
-        return bool(words.INFINITIVE_LAST.search(core)) and not words.GERMAN_MODAL.search(core)
+    if words.THIRD_PERSON.match(clause) or words.ELIDED_THIRD_PERSON.match(clause):
+        return bool(words.INFINITIVE_LAST.search(clause)) and not words.GERMAN_MODAL.search(clause)
     return True
 
 
@@ -266,11 +273,18 @@ def _is_custom_of_place(masked: str) -> bool:
     return not words.MISHAP.match(masked[universal.end() :].lstrip()) and not _FIRST_PERSON.match(strip_lead(masked))
 
 
+def _is_about_kind(main: str) -> bool:
+    """Return whether the subject of a clause is a kind of product of development: `all migrations`, `log messages`."""
+    if _starts_with_verb(main) or words.THIRD_PERSON.match(main) or words.WE.match(main):
+        return False
+    return words.GENERIC.match(main) is not None
+
+
 def _is_generic_rule(masked: str, main: str) -> bool:
     """Return whether a clause demands something of all products of development: `all migrations must …`."""
     if words.GENERIC_ABROAD.match(main):
         return True
-    if not words.GENERIC.match(main) or not words.DEMANDS.search(main):
+    if not _is_about_kind(main) or not words.DEMANDS.search(main):
         return bool(words.PASSIVE.match(main))
     return bool(words.STRONG_DEMAND.search(main) or words.PLACE.search(masked))
 
@@ -293,7 +307,7 @@ def _is_soft(masked: str, main: str, *, before: str, after: str) -> bool:
     return (
         _is_team_custom(main)
         or _is_general_order(masked, main, after=after)
-        or _is_ban(masked, main, after=after)
+        or _is_ban(masked, main, before=before, after=after)
         or _is_norm(masked, main, before=before, after=after)
     )
 
@@ -321,10 +335,12 @@ def _is_general_order(masked: str, main: str, *, after: str) -> bool:
     if match:
         if verb in words.NO_PROHIBITION:
             return False
-        shown = _has_reason(main) or _is_lasting_reason(after) or _is_general(masked)
-        return shown and not words.DEICTIC.search(_find_core(main))
+        shown = _has_reason(main) or _is_lasting_reason(after) or _is_general(masked) or _has_remedy(main, after)
+        return shown and not words.DEICTIC.search(words.PLACE.sub("", _find_core(main)))
     if words.OF_PRODUCT.match(strip_lead(masked)):
         return False
+    if _OR_ELSE.search(main) and _starts_with_verb(main) and (verb == "run" or not TASK.match(main)):
+        return _find_object(main) not in words.ARTICLES
     if verb not in words.MANNER:
         is_habit = any((_is_habit(masked), words.AGREED.search(masked), _EACH_TIME.search(masked)))
         return is_habit and _starts_with_verb(main) and verb not in _LOOKING
@@ -337,6 +353,15 @@ def _is_general_order(masked: str, main: str, *, after: str) -> bool:
         or _is_lasting_reason(after)
         or _is_habit(masked)
     )
+
+
+def _has_remedy(main: str, after: str) -> bool:
+    """Return whether a prohibition of things of a kind is followed by what to do instead."""
+    rest = main.split()[2:]
+    if not rest or rest[0].lower() in words.ARTICLES:
+        return False
+    clauses = [*(strip_lead(clause) for clause in _CLAUSE.split(main)[1:]), strip_lead(after)]
+    return any(_starts_with_verb(clause) for clause in clauses if clause)
 
 
 def _find_object(main: str) -> str:
@@ -380,22 +405,32 @@ def _starts_with_verb(main: str) -> bool:
     return is_base_form(main.split(" ", 1)[0].lower())
 
 
-def _is_ban(masked: str, main: str, *, after: str) -> bool:
+def _is_ban(masked: str, main: str, *, before: str, after: str) -> bool:
     """Return whether a clause bans things of a kind: `no emojis in log messages`, `so no MERGE statement`."""
     clauses = [main, *(strip_lead(clause) for clause in _CLAUSE.split(masked)[1:])]
     if words.SO_NO.search(masked):
         return True
     if not any(words.BAN.match(clause) for clause in clauses):
         return False
-    return len(clauses) > 1 or _is_general(masked) or _is_lasting_reason(after) or words.REASON.search(main) is not None
+    return (
+        len(clauses) > 1
+        or words.REPROACH.search(before) is not None
+        or _is_general(masked)
+        or _is_lasting_reason(after)
+        or words.REASON.search(main) is not None
+    )
 
 
 def _is_norm(masked: str, main: str, *, before: str, after: str) -> bool:
     """Return whether a sentence says how things are done here, beside a reproach or as a demand on all of a kind."""
-    if words.GENERIC.match(main) and words.DEMANDS.search(main):
+    if _is_about_kind(main) and words.DEMANDS.search(main):
         is_task = _starts_with_verb(find_main(before)) if before else False
         return not is_task and (_is_general(masked) or words.REASON.search(main) is not None)
-    if _is_about_product(main) or not words.NORM.search(main):
+    if _is_about_product(main) or words.REPROACH.match(main) or _PAST.search(main):
         return False
+    if words.ALL_BELOW.match(main) or words.BOTH_WAYS.search(main):
+        return True
+    if words.NOT_THE_OTHER.fullmatch(main):
+        return bool(words.LEAD.match(masked)) or _is_lasting_reason(after) or _is_general(after)
     reproached = any(words.REPROACH.search(text) for text in (before, after, masked))
-    return reproached and not words.REPROACH.match(main) and not _PAST.search(main)
+    return reproached and bool(words.NORM.search(main) or words.THROUGHOUT.search(main))

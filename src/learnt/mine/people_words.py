@@ -46,7 +46,7 @@ MEMORY = _any(
     r"(?:make|take)(?: a)?(?: mental)? note|don['’]?t (?:you )?(?:ever )?forget|do not (?:ever )?forget|never forget|"
     r"notes? (?:for|to) (?:the |your )?(?:future|later|yourself|self)|memori[sz]e|"
     r"(?:save|store|add|put|write) (?:this|that|it) (?:down|(?:in|to|into) (?:your |the )?(?:memory|notes|learnings))",
-    r"merke?t? (?:dir|euch)|(?:bitte )?merken|denke?t? (?:bitte )?(?:immer )?d(?:a)?ran|"
+    r"merke?t? (?:dir|euch)|merke(?= ?:)|(?:bitte )?merken|denke?t? (?:bitte )?(?:immer )?d(?:a)?ran|"
     r"vergiss (?:bitte )?(?:nicht|nie)|notiere? dir|behalte? (?:bitte )?im (?:kopf|hinterkopf|auge|gedächtnis)",
     r"retiens|retenez|souviens-toi|souvenez-vous|rappelle-toi|rappelez-vous|n['’]oublie[sz]? (?:pas|jamais)|"
     r"(?:garde[sz]?|gardez) (?:bien )?(?:en tête|à l['’]esprit|en mémoire)|mémorise[sz]?|note[sz]? bien|prends note",
@@ -127,6 +127,7 @@ REQUEST = re.compile(
 HABITUAL = re.compile(
     r"(?:when(?:ever)?|every time|each time|if) (?:you(?:['’]re)?|we|(?!\w*thing)\w+ing)\b(?: \S+){0,3}? "
     r"(?:an?|any|new|another|some|every|[\w.`-]{3,}s|sql)\b|(?:before|after) (?:each|every|\w+ing\b(?: \S+){0,2}? [\w.`-]{3,}s)\b|"
+    r"^(?:for|in|with|on) (?!this|the|that|these|those|my|his|all|both|most)(?:[\w-]+ ){0,2}[\w-]{3,}s[,:] |"
     r"(?:wenn|bevor|sobald|falls) (?:du|wir|man)\b(?: \w+){0,2}? (?:eine?n?|neue)\b|vor jede[mnr]\b|"
     r"(?:quand|avant de|dès que) (?:tu|on|vous)?\b(?: \w+){0,3}? (?:une?|des)\b|avant chaque\b|"
     r"(?:cuando|antes de)\b(?: \w+){0,3}? una?\b|antes de cada\b",
@@ -134,8 +135,9 @@ HABITUAL = re.compile(
 )
 # A condition of the product: `if the file is missing, …`.
 OF_PRODUCT = re.compile(
-    r"(?:if|when|while|once|after|wenn|falls|sobald|si|quand|cuando) (?:(?:the|an?|there|it|they|this|user|users|i)\b|"
-    r"(?:der|die|das|ein|eine)\b|(?:le|la|les|l['’]|un|une)\b|(?:el|los|las|una)\b)",
+    r"(?:if|when|while|once|after|wenn|falls|sobald|si|quand|cuando) (?:(?:the|an?|there|it|they|this|user|users|i)\b(?! (?:\w+ )?(?:build|tests?|ci|pipeline|linter|lint|"
+    r"migrations?|merge|rebase|type ?check\w*|suite|compiler)\b)|"
+    r"(?:der|die|das|ein|eine)\b(?! (?:\w+ )?(?:build|tests?|pipeline|linter|migration)\b)|(?:le|la|les|l['’]|un|une)\b|(?:el|los|las|una)\b)",
     re.IGNORECASE,
 )
 CIRCUMSTANCE = _any(
@@ -167,7 +169,7 @@ IMPERSONAL = _any(
     at_start=True,
 )
 GERMAN_MODAL = _any(r"darf|dürfen|soll(?:en|te|ten)?|muss|müssen|kann|können|wird|werden|hat|haben|ist|sind|war|lässt")
-INFINITIVE_LAST = re.compile(r"\w{2,}(?:en|ern|eln)[.!]*$", re.IGNORECASE)
+INFINITIVE_LAST = re.compile(r"\b[a-zäöü]\w+(?:en|ern|eln)[.!]*$")
 # Words behind `always` and `never` that make no order.
 NO_ORDER = frozenset(
     "mind been seen had got gotten heard worked happened was were is are a an the on in at of to there this that it i "
@@ -244,6 +246,9 @@ NORM = _any(
     r"va|vont|vient|viennent|reste|restent|doit|doivent",
     r"va|van|viene|vienen|vive|viven|queda|quedan|debe|deben",
 )
+THROUGHOUT = _any(
+    r"throughout|everywhere|only|nur|überall|durchgehend|partout|uniquement|seulement|en todas partes|solo|sólo"
+)
 # Leaves something to the person, or to nobody.
 HANDS_OFF = _any(
     r"(?:is|are) not yours to \w+|hands off|leave (?:[\w`/.-]+ ){1,4}alone|(?:ask|tell|check with|show) me (?:first|before)|"
@@ -264,6 +269,7 @@ ANNOUNCES_MEMORY = _any(
     r"(?:luego|después|recordar)"
 )
 ANNOUNCES = _any(
+    r"let me be clear|to be clear|as (?:usual|always)|wie immer|comme d['’]habitude|como siempre|"
     r"(?:keep|already|have) (?:telling|told|said)|told you|one (?:more )?thing|another thing|heads[- ]up|fyi|important|careful|"
     r"be aware|i repeat|once more|wie gesagt|noch eins|wichtig|achtung|je répète|attention|importante|ojo|te lo repito"
 )
@@ -275,8 +281,34 @@ MANNER = frozenset(
     "utilise utilisez prends préfère préférez écris écrivez mets mettez garde gardez réponds "
     "usa use utiliza prefiere escribe pon guarda mantén responde".split()
 )
+# Everything in a place.
+ALL_BELOW = re.compile(
+    r"(?:everything|anything|all files|nothing|alles|tout(?: ce qui est)?|todo)(?: that is)? (?:in|under|below|inside|unter|in|sous|dans|"
+    r"bajo|en) \S+ (?:is|are|must|stays?|belongs?|may|should|ist|bleibt|muss|darf|est|doit|reste|es|está|debe)\b",
+    re.IGNORECASE,
+)
+# Verbs of what a product does for its users.
+PRODUCT_VERBS = frozenset(
+    "show display focus redirect hide highlight expand collapse scroll render select notify disable enable animate load reload "
+    "refresh play center align zoom fade preselect sort paginate appear".split()
+)
+# One thing, not another, without a verb.
+NOT_THE_OTHER = re.compile(
+    r"(?!\d|the\b|this\b|that\b|an?\b|only\b|why\b)[\w`\"'.-]+(?: [\w`\"'.-]+){0,3}, (?:not|never|nicht|pas|no) (?!the\b|an?\b|this\b|that\b|"
+    r"\d|yet\b|now\b|sure\b)[\w`\"'.-]+(?: [\w`\"'.-]+){0,3}[.!]*$",
+    re.IGNORECASE,
+)
+BOTH_WAYS = re.compile(
+    r"\b(?:never|nie(?:mals)?|jamais|nunca)\b.{3,80}\b(?:always|only|immer|nur|toujours|siempre|solo)\b|"
+    r"\b(?:always|immer|toujours|siempre)\b.{3,80}\b(?:never|nie(?:mals)?|jamais|nunca)\b",
+    re.IGNORECASE,
+)
+TROUBLE = _any(
+    r"bugs?|issues?|problems?|errors?|questions?|fehler|frage|problème|erreur|problema|pregunta|todo|note|example|result|output"
+)
 # Names the project, the team or the place as a whole.
 PLACE = _any(
+    r"on (?:this|my|our|your) (?:machine|box|laptop|servers?|system|cluster|network|runners?|side)|"
     r"in (?:this|our|the) (?:\w+ )?(?:repo|repository|project|codebase|code base|monorepo|team|company|organi[sz]ation)|"
     r"(?:on|for|at) (?:this|our) (?:repo|repository|project|codebase|team|company)|(?:a|over )?(?:round )?here(?! is\b| are\b|"
     r"['’]s\b|:)|around here",
@@ -332,6 +364,7 @@ NO_RULE_VERBS = frozenset(
     "know see understand need get care think remember support have want got plan seem mind worry expect".split()
 )
 YOU_MUST = re.compile(
+    r"(?:everything|anything|whatever|all) you \w+ (?:must|should|has to|have to|needs? to|goes?)\b|"
     r"you(?:['’]re| are)? (?:(?:must|should|shall|may|can|have to|need to|ought to|to|supposed to) )?(?:always|never)\b|"
     r"you (?:must(?: not|n['’]?t)|may not|are not (?:allowed|supposed) to|cannot|can['’]?t) |"
     r"du (?:darfst|sollst|musst) (?:\w+ )?(?:nie(?:mals)?|immer|nicht)|tu (?:ne )?(?:dois|peux) (?:jamais|toujours|pas)|"
@@ -347,6 +380,8 @@ YOU_KEEP = _any(
     at_start=True,
 )
 I_WANT = re.compile(
+    r"i (?:don['’]?t|do not) (?:want|like|need) (?:any |more |new )*(?!the|this|that|these|it|to|an?|your|his)(?:[\w-]+ ){0,2}?"
+    r"[\w-]{2,}s\b|"
     r"i (?:never|don['’]?t ever|do not ever) want\b|i (?:don['’]?t|do not) want (?:you to|to see)\b|"
     r"i(?:['’]d| would)? (?:want|like|need|expect|insist)(?: that)? (?:you to (?:always|never)|every|all|each|no)\b|"
     r"ich will (?:nie|keine?n?|immer)\b|je ne veux (?:plus|pas|jamais)\b|no quiero (?:ver |que )",
@@ -368,8 +403,8 @@ NO_PROHIBITION = frozenset(
     "remember wait".split()
 )
 DEICTIC = _any(
-    r"(?:for|with|to|about) (?:this|that|it)|(?:a|an|another) (?:new|extra|separate)|this|first|now|just",
-    r"dafür|das|jetzt|zuerst|neue[nrs]?",
+    r"(?:for|with|to|about) (?:this|that|it)|(?:a|an|another) (?:new|extra|separate)|this|first|now|just|there",
+    r"dafür|das|jetzt|zuerst|neue[nrs]?|dort",
     r"pour (?:ça|cela)|maintenant|d['’]abord|(?:un|une) (?:nouveau|nouvelle|autre)",
     r"para (?:esto|eso)|ahora|primero|(?:un|una|otr[oa]) (?:nuev[oa]|nuevo)?",
 )
@@ -390,7 +425,7 @@ GOES_ON = _any(
     r"it|it['’]s|it['’]ll|they|they['’]re|that|that['’]s|this|those|these|there|he|she|because|since|otherwise|else|"
     r"the reason|instead|rather|so|which|always use|use|call|run|put|prefer|just|ask|only|we have|we use|we['’]ve|"
     r"we already|our|its|everything|both|same|in particular|for example|e\.g|i\.e|exceptions?|unless|except|if|then|"
-    r"you['’]ll|you will|last time|i['’]ve|i had|we lost|we had|we got",
+    r"don['’]?t|do not|you['’]ll|you will|last time|i['’]ve|i had|we lost|we had|we got",
     r"es|sie|das|die|dies|sonst|ansonsten|weil|denn|nimm|nutze|verwende|benutze|stattdessen|lieber|wir haben|dort|dann|"
     r"der grund|nur|außer|wenn|falls|beim letzten mal",
     r"il|ils|elles?|ça|cela|c['’]est|sinon|car|parce|utilise|utilisez|plutôt|à la place|on a|nous avons|la raison|sauf|si",
@@ -459,12 +494,12 @@ ARTEFACT = (
     r"configs?|configuration|secrets?|credentials?|env(?:ironment)? vars?|environment variables?|scripts?|builds?|releases?|"
     r"changelogs?|docs?|documentation|comments?|docstrings?|todos?|feature flags?|flags?|ci|pipelines?|deploys?|"
     r"deployments?|dockerfiles?|containers?|images?|workflows?|jobs?|names?|identifiers?|strings?|translations?|dates?|"
-    r"timestamps?|prices?|amounts?|ids?|tables?|columns?|index(?:es)?|enums?|styles?|stylesheets?|css|icons?|assets?|"
+    r"texts?|labels?|keys?|urls?|paths?|timestamps?|prices?|amounts?|ids?|tables?|columns?|index(?:es)?|enums?|styles?|stylesheets?|css|icons?|assets?|"
     r"changes?|code|reviews?|tickets?|todo comments?|side effects?|globals?|singletons?|macros?|annotations?|warnings?"
 )
 GENERIC = re.compile(
-    rf"(?:all|every|each|any|no|only|new|public|private|internal|generated)\b(?: [\w`-]+){{0,3}}? (?:{ARTEFACT})\b|"
-    rf"(?:{ARTEFACT})\b(?<=s)",
+    rf"(?:all|every(?! \d)|each|any|no|only|new|public|private|internal|generated)\b(?: [\w`-]+){{0,3}}? (?:{ARTEFACT})\b|"
+    rf"(?:[\w`-]+ ){{0,3}}?(?:{ARTEFACT})\b(?<=s)",
     re.IGNORECASE,
 )
 GENERIC_ABROAD = re.compile(
@@ -489,7 +524,7 @@ SO_NO = re.compile(r",? so (?:please )?no (?!need|idea|problem|one|longer|way|ru
 BAN = re.compile(
     r"no (?!need|idea|problem|worries|one|longer|wonder|way|rush|doubt|thanks|reason|matter|change|such|luck|man|tests? for)"
     r"(?:more )?(?:than )?(?:[\w`.-]+ ){1,5}?(?:in|from|without|outside|inside|please|anywhere|under|unless)\b|no more [\w`-]+ \w|"
-    r"no [\w`.-]+ [\w`.-]+[.!]*$(?<=s)|"
+    r"no (?:[\w`.-]+ ){0,2}[\w`-]{3,}s[.!]*$|"
     r"keine?n? [\w`-]+ (?:in|im|ohne|bitte|mehr)\b|(?:plus|pas) de [\w`-]+ (?:dans|sans|en|ici)\b|nada de \w|sin \w+ en\b",
     re.IGNORECASE,
 )
