@@ -60,6 +60,8 @@ class Client(Value):
     """Whether the model sees a hook's answer before a call. If not, the answer must come with the result."""
     deny_format: str = "permission"
     """How a hook prevents a call: `permission` or `decision`."""
+    stop_decision: str = ""
+    """The decision with which a hook makes the agent go on at the end of a turn; empty if a hook cannot."""
     compaction_format: str = ""
     """How a hook adds text to a summary: `text` or `context`; empty if a hook cannot."""
     speaks_by_name: bool = False
@@ -114,6 +116,7 @@ CLIENTS = (
             **dict.fromkeys(("Edit", "MultiEdit", "Write", "NotebookEdit"), "edit"),
             **dict.fromkeys(("Read", "NotebookRead"), "read"),
         },
+        stop_decision="block",
         compaction_format="text",
         reports="cost",
     ),
@@ -128,6 +131,7 @@ CLIENTS = (
             **dict.fromkeys(("exec_command", "shell", "shell_command", "local_shell"), "run"),
             "apply_patch": "edit",
         },
+        stop_decision="block",
         reports="tokens",
     ),
     Client(
@@ -145,6 +149,7 @@ CLIENTS = (
         },
         hears_before_call=False,
         deny_format="decision",
+        stop_decision="deny",
         speaks_by_name=True,
         reports="tokens",
     ),

@@ -80,6 +80,8 @@ class TaskReading(Value):
     """What the rules found."""
     changes: ProposedChanges | None = None
     """What the model proposes; None if the model was not asked."""
+    is_unwritten: bool = False
+    """Whether the agent overcame an error in a conversation and wrote nothing down since."""
 
 
 def read_task(context: Context, id: str, *, deadline: float) -> TaskReading:
