@@ -21,8 +21,9 @@ from learnt.flow.learnings import add_or_repeat
 from learnt.flow.model_calls import ask_model, asks_a_model
 from learnt.llm import ModelRequest
 from learnt.mine.ask import TEMPLATES, ProposedChange, ProposedChanges, cut_material, make_request, read_changes
+from learnt.mine.attempts import observe_attempts
 from learnt.mine.extract import LearningDraft, NoDraft, extract
-from learnt.mine.lessons import observe_attempts, observe_words
+from learnt.mine.lessons import observe_words
 from learnt.mine.observe import observe_steps
 from learnt.mine.quality import find_flaw, find_flaw_in
 from learnt.mine.reviews import find_recurring, observe_reviews, read_findings

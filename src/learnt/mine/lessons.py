@@ -1,4 +1,4 @@
-"""Find lessons that are stated in text: in an agent's output, in an attempt's summary, or in a commit message.
+"""Find lessons that are stated in text: in an agent's output or in a commit message.
 
 A sentence is a lesson only if it mentions something in the project (in backticks, a file, a command), states a rule or
 a cause, and is not a plan, a question or a report of finished work. Quotations are ignored.
@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from learnt.debrief.own_words import own_words
-from learnt.mine.complaint import find_error, generalise
-from learnt.model import Discovery, Failure
+from learnt.mine.complaint import generalise
+from learnt.model import Discovery
 from learnt.text.clean import clean, fold
+from learnt.text.verbs import base_of
 
 _MAX_TEXT_LENGTH = 100_000
 _MIN_LENGTH, _MAX_LENGTH = 35, 260
@@ -107,19 +108,6 @@ _BECAUSE = re.compile(
     r"\b(?:because|since|as it|broke|breaks|caused|causes|fails?|failed|regress\w*|due to|so that|leads? to)\b",
     re.IGNORECASE,
 )
-# A verb in the past tense, and its imperative.
-_DO = dict(
-    pair.split(":")
-    for pair in (
-        "added:Add bumped:Bump called:Call changed:Change closed:Close created:Create declared:Declare "
-        "disabled:Disable enabled:Enable escaped:Escape exported:Export generated:Generate imported:Import "
-        "installed:Install made:Make moved:Move opened:Open passed:Pass pinned:Pin put:Put quoted:Quote ran:Run "
-        "registered:Register removed:Remove renamed:Rename replaced:Replace set:Set started:Start switched:Switch "
-        "updated:Update used:Use wrapped:Wrap wrote:Write"
-    ).split()
-)
-_QUOTED = re.compile(r"['\"][\w.-]{3,40}['\"]")
-_DID = re.compile(rf"^(?:i (?:have )?)?({'|'.join(_DO)})\b", re.IGNORECASE)
 _TRAILER = re.compile(r"^[\w-]+: \S.*$")
 
 
@@ -132,31 +120,6 @@ def observe_words(text: str) -> Iterator[Discovery]:
         if type and statement.casefold() not in yielded:
             yielded.add(statement.casefold())
             yield Discovery(type=type, rule="words", text=generalise(statement), excerpt=sentence)
-
-
-def observe_attempts(earlier: Failure, *, summary: str, said: str) -> Discovery | None:
-    """Return a check's error and its fix, after a later attempt at the same task has passed; None if no fix is found.
-
-    `summary` is the later attempt's summary, and `said` is its whole output.
-    """
-    complaint = find_error(earlier.error) or fold(earlier.reason)
-    names = _list_names(complaint) or _list_names(" ".join(earlier.files))
-    fix = _find_fix(summary, said, names)
-    if not complaint or not fix:
-        return None
-    error = generalise(complaint)[:200].rstrip(" .")
-    return Discovery(
-        type="blocker",
-        rule="verification",
-        text=f"{fix.rstrip('.')}: else {error[:1].lower() + error[1:]}" if len(fix) < 70 else fix,
-        failed=fold(earlier.tried)[:200] or "the verification",
-        error=error,
-        worked=fix,
-        excerpt=fold(summary or said)[:1_000],
-        files=earlier.files,
-        task=earlier.task,
-        attempt=earlier.attempt,
-    )
 
 
 def observe_commit(subject: str, body: str, files: Iterable[str] = ()) -> Discovery | None:
@@ -178,29 +141,11 @@ def observe_commit(subject: str, body: str, files: Iterable[str] = ()) -> Discov
     return None
 
 
-def _list_names(text: str) -> set[str]:
-    """Return the files, commands and names that a text mentions."""
-    return {name.strip("`'\"").rpartition("/")[2] for name in (*_CONCRETE.findall(text), *_QUOTED.findall(text))}
-
-
-def _find_fix(summary: str, said: str, names: set[str]) -> str:
-    """Return the sentence that says how an error was fixed: a lesson, or a sentence that mentions one of the names."""
-    sentences = [*_split_own_sentences(summary), *_split_own_sentences(said[-_MAX_TEXT_LENGTH:])]
-    for statement, labelled in map(_strip_label, sentences):
-        if _classify(statement, labelled=labelled):
-            return generalise(statement)
-    for sentence in sentences:
-        did = _DID.match(sentence)
-        if did and not _TALK.search(sentence) and any(name in sentence for name in names):
-            return generalise(_DO[did[1].lower()] + sentence[did.end() :])
-    return ""
-
-
 def _strip_label(sentence: str) -> tuple[str, bool]:
     """Return a sentence without the words that announce a lesson, and whether it had such words."""
     rest = _LABEL.sub("", sentence)
     if rest == sentence and (match := _SHOULD_HAVE.match(sentence)):
-        rest = _DO.get(match[1].lower(), match[1].capitalize()) + sentence[match.end() :]
+        rest = base_of(match[1]).capitalize() + sentence[match.end() :]
     return rest[:1].upper() + rest[1:], rest != sentence
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 import sys
 from bisect import bisect_right
+from itertools import pairwise
 
 from learnt.model import Value
 from learnt.text.verbs import has_predicate, list_words
@@ -245,6 +246,8 @@ class _BlockReader:
         """Yield the blocks."""
         place, fence = 0, ""
         for line in self._lines:
+            if line[:1] not in ("", " ", "\t"):
+                self._item_column = -1  # unless the line starts another item
             if fence:
                 self._open.append((place, line))
                 if line.strip().startswith(fence) and not line.strip().strip(fence[0]):
@@ -326,17 +329,20 @@ class _BlockReader:
 def _group_lines(lines: Sequence[tuple[int, str]]) -> list[list[tuple[int, str]]]:
     """Return the lines of a paragraph in groups that belong together.
 
-    Wrapped lines belong together. Lines that all start like sentences, and that were broken although the next word
-    would have fitted, do not.
+    Wrapped lines belong together. Lines that all start like sentences do not, if one of them was broken although the
+    next word would have fitted.
     """
     texts = [line.strip() for _, line in lines]
     if len(lines) < 2 or not all(map(_starts_like_sentence, texts)):
         return [list(lines)]
     width = max(map(len, texts))
+    may_end = [_ends_properly(text) and _last_word(text) not in _SELDOM_LAST for text in texts]
+    has_room = [len(before) + 1 + len(text.split()[0]) <= width for before, text in pairwise(texts)]
+    if not any(ends and fits for ends, fits in zip(may_end, has_room, strict=False)):
+        return [list(lines)]
     groups = [[lines[0]]]
-    for before, text, line in zip(texts, texts[1:], lines[1:], strict=False):
-        fits = len(before) + 1 + len(text.split()[0]) <= width
-        if fits and _ends_properly(before) and _last_word(before) not in _SELDOM_LAST:
+    for ends, line in zip(may_end, lines[1:], strict=False):
+        if ends:
             groups.append([line])
         else:
             groups[-1].append(line)

@@ -45,7 +45,7 @@ _VERBS = (
     "open opt optimise optimize order override overwrite own pack package pad panic parse pass paste patch perform "
     "permit persist pick pin pipe place plan play point poll pop populate prefer prefix prepare prepend present "
     "preserve press prevent print produce prohibit promise promote propagate protect provide prune publish pull purge "
-    "push put query queue quit quote raise ran reach react read rebase rebuild receive recommend recompile reconnect "
+    "push put query queue quit quote raise reach react read rebase rebuild receive recommend recompile reconnect "
     "record recover recreate redirect reduce refactor refer reference refresh refuse regenerate register reject relax "
     "release reload rely remain remember remove rename render reopen repeat replace reply report represent reproduce "
     "request require rerun reserve reset resolve respect respond restart restore restrict retain retry return reuse "
@@ -61,10 +61,14 @@ _VERBS = (
     "usar usa use ejecutar ejecuta evitar evita añadir"
 )
 _IRREGULAR = (
-    "became began broke brought built came caught chose cut dealt did drew drove fell felt fed forgot found froze gave "
-    "given went gone grew held hid hit hung kept knew known led left let lost made meant met overrode overwrote put "
-    "ran read rewrote said sat sent set shut slept spent split spoke stood stuck swallowed taken threw thrown told "
-    "took tried understood undid was woke won worn written wrote frozen broken chosen hidden woken"
+    "became:become began:begin broke:break broken:break brought:bring built:build came:come caught:catch chose:choose "
+    "chosen:choose dealt:deal did:do done:do drew:draw drove:drive fell:fall felt:feel fed:feed forgot:forget "
+    "found:find froze:freeze frozen:freeze gave:give given:give went:go gone:go grew:grow held:hold hid:hide "
+    "hidden:hide hung:hang kept:keep knew:know known:know led:lead left:leave lost:lose made:make meant:mean met:meet "
+    "overrode:override overwrote:overwrite overwritten:overwrite ran:run rewrote:rewrite rewritten:rewrite said:say "
+    "sat:sit sent:send slept:sleep spent:spend spoke:speak stood:stand stuck:stick taken:take took:take threw:throw "
+    "thrown:throw told:tell tried:try understood:understand undid:undo was:be woke:wake won:win written:write "
+    "wrote:write put:put set:set cut:cut hit:hit let:let read:read shut:shut split:split"
 )
 _PARTICIPLE = r"(?:ized|ised|ified|ated|ened|cted|pted|shed|ched|ssed|rred|lled|nned|pped|tted|ored|ured|ined|ited)$"
 _PRESENT = r"(?:izes|ises|ifies|lates|rates|nates|tates|cates|duces|solves|serves|quires|pends|ceeds|sumes|mits)$"
@@ -84,8 +88,10 @@ def _bases() -> frozenset[str]:
 
 
 @cache
-def _past_forms() -> frozenset[str]:
-    return frozenset(_IRREGULAR.split()) | {form for verb in _bases() for form in _inflect(verb, "ed")}
+def _past_forms() -> dict[str, str]:
+    """Return verbs in the past, and their base forms."""
+    regular = {form: verb for verb in _bases() for form in _inflect(verb, "ed")}
+    return regular | dict(pair.split(":") for pair in _IRREGULAR.split())
 
 
 @cache
@@ -132,6 +138,11 @@ def is_past(word: str) -> bool:
     """Return whether a word is a known verb, or looks like one, in the past: `used`, `wrote`, `normalised`."""
     word = word.lower()
     return word in _past_forms() or re.search(_PARTICIPLE, word) is not None
+
+
+def base_of(word: str) -> str:
+    """Return the base form of a verb in the past, in lower case; another word as it is."""
+    return _past_forms().get(word.lower(), word.lower())
 
 
 def is_progressive(word: str) -> bool:
