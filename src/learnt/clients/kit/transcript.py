@@ -76,6 +76,8 @@ class Step(Value):
     """The time in UTC milliseconds; 0 if the client does not record it."""
     aside: bool = False
     """Whether the step belongs to a sub-agent's conversation."""
+    typed: bool = False
+    """For a prompt, whether a person typed it in an interactive client; False if it was run unattended, or unknown."""
 
 
 class About(Value):
@@ -418,10 +420,10 @@ def make_result(
     return Step(kind="result", text=text, call=call, tool=tool, failed=failed, denied=denied, at=at, aside=aside)
 
 
-def make_prompts(content: object, *, at: int) -> Iterator[Step]:
+def make_prompts(content: object, *, at: int, typed: bool) -> Iterator[Step]:
     """Yield the step for the part of a prompt that a person wrote, if there is one."""
     if words := "\n".join(filter(None, map(strip_prompt, _parts(content)))):
-        yield Step(kind="prompt", text=shorten(words), at=at)
+        yield Step(kind="prompt", text=shorten(words), at=at, typed=typed)
 
 
 def make_messages(text: str, *, at: int, aside: bool = False) -> Iterator[Step]:
