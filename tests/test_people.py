@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from learnt.mine.people import ASKED, RULE, SOFT, Statement, read_decision, read_prompt
+from learnt.mine.people import Utterance, read_prompt
+from learnt.mine.people_rules import ASKED, RULE, SOFT
 
 # A prompt, how firmly its rule is said, and words of the statement.
 RULES = [
@@ -139,7 +140,7 @@ NONE = [
 ]
 
 
-def said(statements: list[Statement]) -> list[tuple[str, str]]:
+def said(statements: list[Utterance]) -> list[tuple[str, str]]:
     return [(statement.force, statement.words) for statement in statements]
 
 

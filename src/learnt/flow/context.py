@@ -137,13 +137,21 @@ class Context:
             from learnt.store.mirror import Mirror
 
             kind = Mirror
-        return kind(place, version=__version__, clock=self.clock, appliers={"debrief": self._apply_debrief})
+        appliers = {"debrief": self._apply_debrief, "prompt": self._apply_prompt}
+        return kind(place, version=__version__, clock=self.clock, appliers=appliers)
 
     def _apply_debrief(self, database: Database, body: dict[str, Any]) -> object:
         """Within a transaction: apply a debrief."""
         from learnt.flow.debriefs import apply  # rarely needed
 
         return apply(self, database, body)
+
+    def _apply_prompt(self, database: Database, body: dict[str, Any]) -> object:
+        """Within a transaction: keep what a person said in a prompt."""
+        from learnt.flow.people import apply_prompt  # rarely needed
+
+        apply_prompt(self, body)
+        return None
 
     @property
     def store(self) -> Store:
@@ -182,6 +190,16 @@ class Context:
                 self.stores = tuple(other for other in self.stores if other is not store)
                 self.remarks.append(f"left out: {error.message}; {error.hint}")
         return self.stores
+
+    def find_user_store(self) -> Store:
+        """Return the user-wide store, which is created if need be; the project's own if the user wants none."""
+        if not self.settings.user_store:
+            return self.store
+        store = next((store for store in self.stores if store.place.scope == "user"), None)
+        if store is None:
+            store = self._open_store(user_place(self.settings).replace(create=True), mirrored=False)
+            self.stores = (self.store, store, *self.stores[1:])
+        return store
 
     def get(self, id: str) -> Learning:
         """Return a learning from the first store that has it."""

@@ -83,7 +83,7 @@ _SPLIT = re.compile(r"[;–—]\s*|,? (?:and|but|und|aber|et|mais|y|pero) |[,:] 
 _DONE = re.compile(r"(?:great|good|nice|thanks|(?:that|this|it) (?:works|looks)|works|looks|fine)\b", re.IGNORECASE)
 
 
-class Statement(Value):
+class Utterance(Value):
     """A rule, a correction or a decision, in a person's words."""
 
     text: str
@@ -98,6 +98,12 @@ class Statement(Value):
     """Whether the words are the person's own; False if they may have been pasted."""
     is_decision: bool = False
     """Whether it answers a question of the agent."""
+    answers: str = ""
+    """The end of the agent's message before it, on one line."""
+    typed: bool = False
+    """Whether a person typed it in an interactive client."""
+    at: int = 0
+    """When it was said."""
 
 
 class _Talk(Value):
@@ -117,7 +123,7 @@ class _Talk(Value):
         return find_main(self.masked)
 
 
-def read_prompt(prompt: str) -> list[Statement]:
+def read_prompt(prompt: str) -> list[Utterance]:
     """Return what a prompt states for longer than its task, in the order of the prompt."""
     text = _REPEATED_SIGN.sub(r"\1", clean(prompt)[:_MAX_PROMPT])
     if text.lstrip().startswith("/"):
@@ -127,7 +133,7 @@ def read_prompt(prompt: str) -> list[Statement]:
     return list({statement.text.casefold(): statement for statement in statements if statement.text}.values())
 
 
-def read_decision(question: str, answer: str) -> Statement | None:
+def read_decision(question: str, answer: str) -> Utterance | None:
     """Return the choice that a person makes, with its reason, when the agent has asked; None if there is none."""
     asked = _find_question(question)
     text = clean(answer).strip()
@@ -139,7 +145,14 @@ def read_decision(question: str, answer: str) -> Statement | None:
     if not (words.BECAUSE.search(mask(said)) or _gives_reason(sentences)) or not _chooses(first, question):
         return None
     choice = _name_option(first, question)
-    return Statement(text=_capitalise(choice), words=fold(said)[:_MAX_WORDS], force=SOFT, is_decision=True)
+    return Utterance(text=_capitalise(choice), words=fold(said)[:_MAX_WORDS], force=SOFT, is_decision=True)
+
+
+def chooses_instead(earlier: str, later: str) -> bool:
+    """Return whether a later rule rejects what an earlier one says to use: `use pnpm`, then `we use bun, not pnpm`."""
+    rejected = {name for match in words.REJECTED.finditer(later) for name in _list_names(match["what"], least=2)}
+    chosen = {name for match in words.CHOSEN.finditer(earlier) for name in _list_names(match["what"], least=2)}
+    return bool(rejected & chosen)
 
 
 def _read_talks(text: str) -> list[_Talk]:
@@ -277,14 +290,14 @@ def _is_remedy(talks: Sequence[_Talk], number: int) -> bool:
     )
 
 
-def _list_names(text: str) -> set[str]:
+def _list_names(text: str, *, least: int = _MIN_NAME) -> set[str]:
     """Return the words of a text by which two sentences can be known to be about the same thing."""
-    names = {name.lower() for name in _NAME.findall(text) if len(name) >= _MIN_NAME or not name.isalpha()}
+    names = {name.lower() for name in _NAME.findall(text) if len(name) >= least or not name.isalpha()}
     parts = {part for name in names if not name.isalpha() for part in re.findall(r"[^\W\d_]{3,}", name)}
     return {name.rstrip("s") for name in names | parts if name not in _COMMON}
 
 
-def _state(talks: Sequence[_Talk], number: int) -> Statement:
+def _state(talks: Sequence[_Talk], number: int) -> Utterance:
     """Return the statement of a sentence, with what stands beside it."""
     talk = talks[number]
     after = _list_beside(talks, number)
@@ -295,7 +308,7 @@ def _state(talks: Sequence[_Talk], number: int) -> Statement:
     if before and (_PRONOUN_OBJECT.search(talk.main) or len(text.split()) < _MIN_WORDS):
         joined = fold(" ".join((*before, text)))
         text = joined if len(joined) <= 100 else text
-    return Statement(
+    return Utterance(
         text=_capitalise(text),
         words=said[:_MAX_WORDS],
         force=talk.force if talk.force == ASKED else force,

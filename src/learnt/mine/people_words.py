@@ -576,3 +576,14 @@ OPTION = re.compile(
     r"?\s*\(?(?P<name>[a-e1-9])\)?(?=[\s,.:;!–—-]|$)",
     re.IGNORECASE,
 )
+# What a rule says to use, and what it says not to use any more.
+CHOSEN = re.compile(
+    r"\b(?:use[sd]?|using|prefer|take|run|nimm|nehmen|nutzen?|verwenden?|benutzen?|utilis\w+|prends|usa|usamos|utiliza\w*)\b"
+    r"(?: (?:only|always|immer|toujours|siempre|hier|ici|aquí))? (?P<what>[`\w.-]+)",
+    re.IGNORECASE,
+)
+REJECTED = re.compile(
+    r"\b(?:not|instead of|rather than|no longer|never use|don['’]?t use|stop using|statt|anstatt|nicht mehr|nicht|keine?n?|"
+    r"au lieu de|plutôt que|pas|plus|en lugar de|en vez de|no) (?P<what>[`\w.-]+)",
+    re.IGNORECASE,
+)

@@ -256,6 +256,24 @@ def find_learning(database: Database, discovery: Discovery) -> str:
     return database.value(sql, sign=discovery_key(discovery)) or ""
 
 
+def list_learnings(database: Database, rule: str, *, limit: int) -> list[str]:
+    """Return the ids of the learnings that the discoveries of a rule became, latest first."""
+    return database.column(
+        """
+        select learning, max(created_at) as latest
+          from discovery
+         where project = :project
+           and rule = :rule
+           and learning != ''
+         group by learning
+         order by latest desc, learning desc
+         limit :limit
+        """,
+        rule=rule,
+        limit=limit,
+    )
+
+
 def findings_of(database: Database, task: str, rule: str) -> list[Discovery]:
     """Return a rule's discoveries in a task that did not become learnings, oldest first."""
     rows = database.rows(

@@ -119,6 +119,9 @@ class SessionDatabase(Protocol):
 class Reader(Protocol):
     """A client's `transcript` module."""
 
+    def root(self, variables: Mapping[str, str]) -> str:
+        """Return the folder in which the client stores conversations; empty if it is unknown."""
+
     def recognises(self, record: Mapping[str, Any]) -> bool:
         """Return whether the client wrote this record, or the document that begins with it."""
 
@@ -167,6 +170,12 @@ def find(
         if lies_in(transcript.folder, folder)
     ]
     yield from sorted(transcripts, key=lambda transcript: (-transcript.changed_at, transcript.path))
+
+
+def is_stored_by_client(path: str, variables: Mapping[str, str]) -> bool:
+    """Return whether a transcript lies where a client stores its conversations."""
+    roots = [os.path.realpath(root) for reader in _readers() if (root := reader.root(variables))]
+    return any(lies_in(os.path.realpath(path), root) for root in roots)
 
 
 def _readers() -> list[Reader]:

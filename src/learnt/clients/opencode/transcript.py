@@ -28,10 +28,16 @@ _TELLS_SINCE = (1, 2)
 _PERSON_SAID = "with the following feedback: "
 
 
+def root(variables: Mapping[str, str]) -> str:
+    """Return the folder of opencode's database; empty if it is unknown."""
+    folder = find_folder(variables, "XDG_DATA_HOME", ".local", "share")
+    return folder and os.path.join(folder, "opencode")
+
+
 def database_path(variables: Mapping[str, str]) -> str:
     """Return the path of opencode's database; empty if it is unknown."""
-    folder = find_folder(variables, "XDG_DATA_HOME", ".local", "share")
-    return folder and os.path.join(folder, "opencode", "opencode.db")
+    folder = root(variables)
+    return folder and os.path.join(folder, "opencode.db")
 
 
 def find(
