@@ -387,9 +387,12 @@ class Memory:
         """Return every change to a learning, oldest first."""
         return self._learnings.history(id)
 
-    def undo(self, id: str, *, reason: str = "") -> Learning:
-        """Undo the last change to a learning, or the change with this event id."""
-        return self._learnings.undo(id, reason=reason)
+    def undo(self, id: str = "", *, reason: str = "") -> Learning:
+        """Undo the last change to a learning, or the change with this event id.
+
+        Without an id, take back the latest learning that was kept of what the person said to an agent.
+        """
+        return self._learnings.undo(id, reason=reason) if id else self._learnings.undo_said(reason=reason)
 
     def purge(self, id: str) -> int:
         """Delete a learning permanently: rows, history, spool, backups, log, and this worktree's learnings files.

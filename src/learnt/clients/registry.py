@@ -62,6 +62,8 @@ class Client(Value):
     """The tools that `run` a command, or `edit` or `read` a file."""
     hears_before_call: bool = True
     """Whether the model sees a hook's answer before a call. If not, the answer must come with the result."""
+    shows_messages: bool = True
+    """Whether the person sees a message in a hook's answer."""
     deny_format: str = "permission"
     """How a hook prevents a call: `permission` or `decision`."""
     stop_decision: str = ""
@@ -166,6 +168,7 @@ CLIENTS = (
         offers=("run", "transcript", "setup"),
         folder_variables=("XDG_DATA_HOME", "XDG_CONFIG_HOME"),
         events=_CLAUDE_EVENTS,  # our plugin uses Claude Code's format
+        shows_messages=False,
         tools={
             **dict.fromkeys(("bash", "shell"), "run"),
             **dict.fromkeys(("edit", "multiedit", "write", "patch", "apply_patch"), "edit"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from functools import cached_property
+from functools import cached_property, partial
 
 from learnt import __version__
 from learnt.config import Configuration, load, load_last_valid, write_compiled
@@ -137,21 +137,14 @@ class Context:
             from learnt.store.mirror import Mirror
 
             kind = Mirror
-        appliers = {"debrief": self._apply_debrief, "prompt": self._apply_prompt}
+        appliers = {"debrief": partial(self._apply, "debriefs"), "prompt": partial(self._apply, "people")}
         return kind(place, version=__version__, clock=self.clock, appliers=appliers)
 
-    def _apply_debrief(self, database: Database, body: dict[str, Any]) -> object:
-        """Within a transaction: apply a debrief."""
-        from learnt.flow.debriefs import apply  # rarely needed
+    def _apply(self, module: str, database: Database, body: dict[str, Any]) -> object:
+        """Within a transaction: apply a record with the module of `flow` that knows its kind, which is rarely needed."""
+        from importlib import import_module
 
-        return apply(self, database, body)
-
-    def _apply_prompt(self, database: Database, body: dict[str, Any]) -> object:
-        """Within a transaction: keep what a person said in a prompt."""
-        from learnt.flow.people import apply_prompt  # rarely needed
-
-        apply_prompt(self, body)
-        return None
+        return import_module(f"learnt.flow.{module}").apply(self, database, body)
 
     @property
     def store(self) -> Store:

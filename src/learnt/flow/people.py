@@ -29,14 +29,13 @@ from learnt.mine.people_rules import ASKED, SOFT
 from learnt.mine.quality import find_flaw
 from learnt.model import TITLE_LIMIT, Discovery, Learning, Task, new_id, text_id
 from learnt.store import Store, learnings, mined, tasks
+from learnt.store.database import Database
 from learnt.store.happened import KEPT, PromptRecord, add_notice
 from learnt.text.clean import fold
 from learnt.text.records import read_fields
 from learnt.weigh.compare import CONTRADICTS, SUPERSEDES, compare
 from learnt.weigh.confidence import PERSON, STATEMENT_FIELDS, start, vouch_by_person
 
-RULE = "person"
-"""The rule of the discoveries in what people say."""
 _MAX_ANSWERED = 160
 _MAX_COMPARED = 200
 _NOT_IN_FORCE = ("archived", "hidden", "superseded")
@@ -69,7 +68,7 @@ def listen(prompt: str, *, answers: str = "", typed: bool, at: int) -> list[Utte
     ]
 
 
-def apply_prompt(context: Context, body: dict[str, Any]) -> None:
+def apply(context: Context, database: Database, body: dict[str, Any]) -> None:
     """Within a transaction: keep what a prompt states that a hook has spooled."""
     record = PromptRecord.from_row(body)
     new = Task(
@@ -78,8 +77,8 @@ def apply_prompt(context: Context, body: dict[str, Any]) -> None:
     heard = listen(record.text, typed=record.typed, at=record.at)
     if not heard:
         return
-    tasks.ensure(context.store.database, new)
-    task = tasks.get(context.store.database, record.task)
+    tasks.ensure(database, new)
+    task = tasks.get(database, record.task)
     if not task.skip_learnings:
         keep(context, heard, task=task)
 
@@ -140,7 +139,7 @@ class _Keeper:
 
     def _discover(self, utterance: Utterance) -> Discovery:
         type = "decision" if utterance.is_decision else "pattern"
-        discovery = Discovery(type=type, rule=RULE, text=utterance.text, excerpt=utterance.words, attempt=self._attempt)
+        discovery = Discovery(type=type, rule=mined.SAID, text=utterance.text, excerpt=utterance.words, attempt=self._attempt)
         return redact_discovery(self._context, discovery, self._task)
 
     def _vouches(self, utterance: Utterance) -> bool:
@@ -221,7 +220,7 @@ class _Keeper:
 
     def _list_earlier(self, learning: Learning) -> Iterator[tuple[Store, Learning]]:
         """Yield the active learnings that the same person stated before, latest first."""
-        ids = [id for id in mined.list_learnings(self._store.database, RULE, limit=_MAX_COMPARED) if id != learning.id]
+        ids = [id for id in mined.list_learnings(self._store.database, mined.SAID, limit=_MAX_COMPARED) if id != learning.id]
         for store in self._context.sound_stores():
             for earlier in learnings.get_all(store.database, ids).values():
                 is_own = earlier.vouched == PERSON and earlier.author == learning.author

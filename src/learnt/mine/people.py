@@ -4,7 +4,7 @@
     read_decision  the choice that a prompt makes among what the agent asked, with its reason
 
 A statement is kept in the person's words: the sentence that carries it, and beside it the sentences that give its reason
-or its remedy. How firmly it is said decides who vouches for it (`flow/statements`):
+or its remedy. How firmly it is said decides who vouches for it (`flow/people`):
 
 - `ASKED`: the person asks for it to be remembered ("remember", "from now on"), in so many words;
 - `RULE`: it is said of all cases ("never", "always", "stop adding", "we don't … here", "it is forbidden");

@@ -384,7 +384,7 @@ def _find_object(main: str) -> str:
 
 def _has_reason(main: str) -> bool:
     reason = words.REASON.search(main)
-    return bool(reason) and not words.DEICTIC.search(main[: reason.start()])
+    return reason is not None and not words.DEICTIC.search(main[: reason.start()])
 
 
 def _is_lasting_reason(after: str) -> bool:

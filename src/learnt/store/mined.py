@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from learnt.store.happened import Body
 
 
+SAID = "person"
+"""The rule of the discoveries in what people say to agents."""
 _NEW_TASK_FIELDS = ("agent", "type", "client", "parent")
 _RECENT_TASKS = """
     select attempt.task, max(attempt.started_at) as at
