@@ -176,7 +176,8 @@ def read_conversation(context: Context, task: Task, path: str, messages: Sequenc
 
     Earlier messages are not considered, because they are mostly plans or guesses.
     """
-    listener, watch = Listener(), StepWatch()
+    listener = Listener()
+    watch = StepWatch(listener.heard)
     heard_steps = watch.follow(listener.follow(steps(path, session_database)))
     by_steps = watch.note(observe_steps(heard_steps, folder=folder or context.root))
     by_words = observe_words(remove_sigils(messages[-1] if messages else ""))

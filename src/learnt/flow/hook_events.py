@@ -326,6 +326,7 @@ class Conversation:
             typed=is_interactive(event.client, os.environ),
             at=self.now,
         )
+        _ = self.database  # opened before the record is there, so that this hook does not apply it
         self.context.store.spool_for_later(record)
         _start_worker(self.context)
 
