@@ -519,7 +519,8 @@ class Discovery(Value):
     type: str
     text: str
     rule: str = ""
-    """How it was found: `command`, `edit`, `call`, `verification`, `finding`, `review`, `words`, `revert`, `model`."""
+    """How it was found: `command`, `edit`, `call`, `verification`, `finding`, `review`, `words`, `person`, `revert`,
+    `model`."""
     failed: str = ""  # the command or the file that failed
     error: str = ""  # the line with the reason
     worked: str = ""  # the command that worked instead

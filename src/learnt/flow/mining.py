@@ -26,6 +26,7 @@ from learnt.mine.classify import complete
 from learnt.mine.extract import LearningDraft, NoDraft, extract
 from learnt.mine.lessons import observe_words
 from learnt.mine.observe import observe_steps
+from learnt.mine.people import Utterance
 from learnt.mine.quality import find_flaw, find_flaw_in
 from learnt.mine.reviews import find_recurring, observe_reviews, read_findings
 from learnt.model import PROGRAM, TEXT_LIMIT, TITLE_LIMIT, Discovery, Learning, Task, Value, new_id, text_id
@@ -68,6 +69,11 @@ class MiningReport(Value):
     skipped: tuple[str, ...] = ()
     """The reasons why other discoveries did not become learnings."""
 
+    def join(self, other: MiningReport) -> MiningReport:
+        """Return this report followed by another one about the same task."""
+        names = [name for name in MiningReport.fields if name != "task"]
+        return self.replace(**{name: (*getattr(self, name), *getattr(other, name)) for name in names})
+
 
 class TaskReading(Value):
     """What was read about the work on a task, before anything is stored."""
@@ -81,6 +87,8 @@ class TaskReading(Value):
     """What the rules found."""
     changes: ProposedChanges | None = None
     """What the model proposes; None if the model was not asked."""
+    heard: tuple[Utterance, ...] = ()
+    """What a person said for longer than the task."""
     is_unwritten: bool = False
     """Whether the agent overcame an error in a conversation and wrote nothing down since."""
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from learnt.store.happened import Body
 
 
+SAID = "person"
+"""The rule of the discoveries in what people say to agents."""
 _NEW_TASK_FIELDS = ("agent", "type", "client", "parent")
 _RECENT_TASKS = """
     select attempt.task, max(attempt.started_at) as at
@@ -254,6 +256,24 @@ def find_learning(database: Database, discovery: Discovery) -> str:
     """Return the id of the learning that an earlier, equal discovery became; empty if there is none."""
     sql = "select max(learning) as learning from discovery where project = :project and sign = :sign"
     return database.value(sql, sign=discovery_key(discovery)) or ""
+
+
+def list_learnings(database: Database, rule: str, *, limit: int) -> list[str]:
+    """Return the ids of the learnings that the discoveries of a rule became, latest first."""
+    return database.column(
+        """
+        select learning, max(created_at) as latest
+          from discovery
+         where project = :project
+           and rule = :rule
+           and learning != ''
+         group by learning
+         order by latest desc, learning desc
+         limit :limit
+        """,
+        rule=rule,
+        limit=limit,
+    )
 
 
 def findings_of(database: Database, task: str, rule: str) -> list[Discovery]:
