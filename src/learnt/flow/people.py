@@ -64,7 +64,8 @@ def listen(prompt: str, *, answers: str = "", typed: bool, at: int) -> list[Utte
     decision = None if found else read_decision(answers, prompt)
     context = _cut_line(answers)
     return [
-        utterance.replace(answers=context, typed=typed, at=at) for utterance in (*found, *([decision] if decision else []))
+        utterance.replace(answers=context, typed=typed, at=at)
+        for utterance in (*found, *([decision] if decision else []))
     ]
 
 
@@ -72,7 +73,12 @@ def apply(context: Context, database: Database, body: dict[str, Any]) -> None:
     """Within a transaction: keep what a prompt states that a hook has spooled."""
     record = PromptRecord.from_row(body)
     new = Task(
-        id=record.task, title=record.task, type="session", client=record.client, created_at=record.at, updated_at=record.at
+        id=record.task,
+        title=record.task,
+        type="session",
+        client=record.client,
+        created_at=record.at,
+        updated_at=record.at,
     )
     heard = listen(record.text, typed=record.typed, at=record.at)
     if not heard:
@@ -139,7 +145,9 @@ class _Keeper:
 
     def _discover(self, utterance: Utterance) -> Discovery:
         type = "decision" if utterance.is_decision else "pattern"
-        discovery = Discovery(type=type, rule=mined.SAID, text=utterance.text, excerpt=utterance.words, attempt=self._attempt)
+        discovery = Discovery(
+            type=type, rule=mined.SAID, text=utterance.text, excerpt=utterance.words, attempt=self._attempt
+        )
         return redact_discovery(self._context, discovery, self._task)
 
     def _vouches(self, utterance: Utterance) -> bool:
@@ -176,7 +184,7 @@ class _Keeper:
         elif known.status == "active":
             who, task = self._context.person, self._task.id
             with self._writing(store):
-                learnings.add_or_recur(store.database, known, lambda: known, task=task, who=who, at=now)
+                learnings.recur(store.database, known, task=task, who=who, at=now)
 
     def _add(self, learning: Learning, utterance: Utterance, *, vouches: bool) -> tuple[Store, Learning]:
         store = self._context.find_user_store() if vouches and utterance.everywhere else self._store
@@ -220,7 +228,11 @@ class _Keeper:
 
     def _list_earlier(self, learning: Learning) -> Iterator[tuple[Store, Learning]]:
         """Yield the active learnings that the same person stated before, latest first."""
-        ids = [id for id in mined.list_learnings(self._store.database, mined.SAID, limit=_MAX_COMPARED) if id != learning.id]
+        ids = [
+            id
+            for id in mined.list_learnings(self._store.database, mined.SAID, limit=_MAX_COMPARED)
+            if id != learning.id
+        ]
         for store in self._context.sound_stores():
             for earlier in learnings.get_all(store.database, ids).values():
                 is_own = earlier.vouched == PERSON and earlier.author == learning.author

@@ -247,7 +247,9 @@ def count_tasks(database: Database, discovery: Discovery) -> int:
 
 def discovery_key(discovery: Discovery) -> str:
     """Return a key that is equal for discoveries that differ only in case, white space and punctuation."""
-    text = f"{discovery.failed} {discovery.worked}" if discovery.failed and discovery.worked else discovery.text
+    # A check makes several demands, which one change may fulfil.
+    is_correction = discovery.failed and discovery.worked and discovery.rule != "verification"
+    text = f"{discovery.failed} {discovery.worked}" if is_correction else discovery.text
     letters = "".join(letter for letter in text.lower() if letter.isalnum())
     return digest(f"{discovery.rule} {letters}")[:16]
 
