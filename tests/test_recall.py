@@ -304,7 +304,7 @@ def test_learnings_of_before_the_index_are_found_after_the_migration(memory: Mem
                 database.execute(f"delete from {table}")
     assert memory.search("stored") == []
     with memory.context.store.transaction():
-        learnings.index_all(database)
+        learnings.index_old(database)
     assert memory.search("stored")[0].learning.id == learning.id
 
 

@@ -33,6 +33,7 @@ LONG_TEXT_LIMIT = 200_000  # a task may contain a whole specification
 TRIGGER_LIMIT = 500
 LARGEST_NUMBER = 2**53
 TAG_LIMIT = 50
+CUE_LIMIT = 8
 LEAST_CONFIDENCE = 0.1
 GENERAL = "general"  # the category that every agent sees
 EVERYTHING = "*"  # all categories
@@ -215,9 +216,9 @@ def _check_length(name: str, text: str, limit: int) -> None:
         )
 
 
-def _check_words(name: str, words: tuple[str, ...], limit: int) -> None:
-    if len(words) > TAG_LIMIT:
-        raise InvalidValue(f"{len(words)} entries for {name}", hint=f"at most {TAG_LIMIT} are allowed")
+def _check_words(name: str, words: tuple[str, ...], limit: int, *, most: int = TAG_LIMIT) -> None:
+    if len(words) > most:
+        raise InvalidValue(f"{len(words)} entries for {name}", hint=f"at most {most} are allowed")
     for word in words:
         if not word.strip():
             raise InvalidValue(f"a {name} must not be empty", hint=f"leave the {name} out")
@@ -262,6 +263,7 @@ class Learning(Value):
     implication: str = ""
     action: str = ""
     tags: tuple[str, ...] = ()
+    cues: tuple[str, ...] = ()  # situations in which it matters, in the words in which a user would put them
     domain: str = ""
     category: str = ""
     kind: str = "solution"
@@ -284,15 +286,14 @@ class Learning(Value):
     last_decayed_at: int | None = None
     status: str = "active"
     superseded_by: str = ""
-    replaces: tuple[str, ...] = ()
-    """The learnings that a proposal supersedes when it is accepted."""
+    replaces: tuple[str, ...] = ()  # the learnings that a proposal supersedes when it is accepted
     pinned: bool = False
     vouched: str = ""  # who vouches for it: a `person`, independent `evidence`, or nobody
     author: str = ""  # a person, an agent, or the kind of text that it was copied from
     visibility: str = "project"
+    loaded_from: str = ""  # the file with it that clients load by themselves, such as CLAUDE.md
     version: int = 1
-    scope: str = "project"
-    """Not stored: "project", "user", or the name of another project."""
+    scope: str = "project"  # not stored: "project", "user", or the name of another project
 
     def advise(self, text: str) -> str:
         """Return one of the learning's texts, preceded by `Avoid: ` if its polarity is `avoid`."""
@@ -313,6 +314,8 @@ class Learning(Value):
         for field in ("domain", "category", "discovery", "commit", "task", "author", "visibility"):
             _check_length(field, getattr(self, field), TITLE_LIMIT)
         _check_words("tag", self.tags, TITLE_LIMIT)
+        _check_words("cue", self.cues, TITLE_LIMIT, most=CUE_LIMIT)
+        _check_length("loaded_from", self.loaded_from, TRIGGER_LIMIT)
         _check_words("replaced learning", self.replaces, TITLE_LIMIT)
         check_goal(self.goal)
         for field, choices in _CHOICES.items():
@@ -393,8 +396,7 @@ class Task(Value):
     parent: str = ""
     branch: str = ""
     fresh_since: int = 0
-    client: str = ""
-    """The client in which a conversation takes place."""
+    client: str = ""  # in which a conversation takes place
     queued: bool = False
     """Whether `learnt work` may claim the task; a task created by a brief or a debrief belongs to its caller."""
     created_at: int = 0
@@ -452,8 +454,7 @@ class Attempt(Value):
     difficulty: str = ""
     summary: str = ""
     transcript: str = ""
-    branch: str = ""
-    """The branch that was checked out when the attempt ended."""
+    branch: str = ""  # that was checked out when the attempt ended
 
     def check(self) -> None:
         check_id("attempt", self.id)
@@ -518,12 +519,9 @@ class Discovery(Value):
     text: str
     rule: str = ""
     """How it was found: `command`, `edit`, `call`, `verification`, `finding`, `review`, `words`, `revert`, `model`."""
-    failed: str = ""
-    """The command or the file that failed."""
-    error: str = ""
-    """The line with the reason."""
-    worked: str = ""
-    """The command that worked instead."""
+    failed: str = ""  # the command or the file that failed
+    error: str = ""  # the line with the reason
+    worked: str = ""  # the command that worked instead
     excerpt: str = ""
     """The excerpt from the source that supports the discovery."""
     files: tuple[str, ...] = ()

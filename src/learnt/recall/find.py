@@ -23,7 +23,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from learnt.model import Learning
     from learnt.store.database import Database
     from learnt.store.index import Candidate, Counts, Filter
     from learnt.text.triggers import Situation
@@ -96,7 +95,7 @@ def best_first(hits: Iterable[Hit]) -> list[Hit]:
 
 def highlights(hit: Hit) -> dict[str, str]:
     """Return the texts of the matched fields, with the matched words in `<mark>`."""
-    return {field: mark(_text_of(hit.learning, field), hit.words) for field in hit.matched_fields}
+    return {field: mark(index.text_of(hit.learning, field), hit.words) for field in hit.matched_fields}
 
 
 def query_words(text: str) -> tuple[str, ...]:
@@ -250,7 +249,3 @@ def _relevance(matched: Iterable[str], weights: Mapping[str, float]) -> float:
 
 def _matched_fields(texts: Mapping[str, str], worth: Mapping[str, float]) -> tuple[str, ...]:
     return tuple(field for field, text in texts.items() if any(word in worth for word in text.split()))
-
-
-def _text_of(learning: Learning, field: str) -> str:
-    return " ".join(learning.tags) if field == "tags" else str(getattr(learning, field))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from learnt.store.database import Condition, Database, Row
 
-FIELDS = ("title", *PARAGRAPHS, "tags")
+FIELDS = ("title", *PARAGRAPHS, "tags", "cues")
 _WORD_COLUMNS = ", ".join((*(f"learning_words.{field} as cut_{field}" for field in FIELDS), "learning_words.length"))
 _RANKING_COLUMNS = (
     "learning.id, learning.confidence, learning.created_at, learning.pinned, learning.vouched, learning.task, "
@@ -162,10 +162,10 @@ class Counts(Value):
 def put(database: Database, learning: Learning) -> None:
     """Index a learning, replacing its old entry."""
     remove(database, learning.id)
-    by_field = {field: indexed_words(_text_of(learning, field)) for field in FIELDS}
+    by_field = {field: indexed_words(text_of(learning, field)) for field in FIELDS}
     all_words = [word for field in FIELDS for word in by_field[field]]
     # The length includes only the words of the text, not the additional forms of identifiers.
-    length = sum(len(words(_text_of(learning, field))) for field in FIELDS)
+    length = sum(len(words(text_of(learning, field))) for field in FIELDS)
     joined = {field: " ".join(by_field[field]) for field in FIELDS}
     database.insert("learning_words", {"learning": learning.id, **joined, "length": length})
     database.put_postings(learning.id, all_words)
@@ -307,8 +307,10 @@ def _put_triggers(database: Database, learning: Learning) -> None:
     database.execute_many(insert_statement("learning_trigger", ("learning", "kind", "pattern", "anchor")), rows)
 
 
-def _text_of(learning: Learning, field: str) -> str:
-    return " ".join(learning.tags) if field == "tags" else str(getattr(learning, field))
+def text_of(learning: Learning, field: str) -> str:
+    """Return the text of one of the fields that are searched."""
+    value = getattr(learning, field)
+    return value if isinstance(value, str) else (" " if field == "tags" else "; ").join(value)
 
 
 def _escape_like(text: str) -> str:

@@ -389,11 +389,25 @@ def uses(database: Database, ids: Sequence[str]) -> dict[str, int]:
     return {row["id"]: row["times_injected"] for row in rows}
 
 
-def index_all(database: Database) -> None:
-    """Index the learnings in all projects, which were stored before there was an index."""
+def index_old(database: Database) -> None:
+    """Index the projects with learnings that were stored before there was an index."""
     own = database.project
-    for row in database.rows("select distinct project from learning order by project"):
-        database.project = row["project"]
+    projects = database.column(
+        """
+        select distinct project
+          from learning
+         where sameness = ''
+            or not exists (
+               select 1
+                 from learning_words
+                where learning_words.project = learning.project
+                  and learning_words.learning = learning.id
+         )
+         order by project
+        """
+    )
+    for project in projects:
+        database.project = project
         index_project(database)
     database.project = own
 
@@ -515,6 +529,7 @@ def _append_event(
 def _row(learning: Learning) -> dict[str, Any]:
     row = {column: getattr(learning, field) for field, column in zip(_FIELDS, _COLUMNS, strict=True)}
     row["tags"] = json.dumps(learning.tags, ensure_ascii=False)
+    row["cues"] = json.dumps(learning.cues, ensure_ascii=False)
     row["replaces"] = json.dumps(learning.replaces)
     row["triggers"] = json.dumps(triggers_record(learning.triggers), ensure_ascii=False)
     row["pinned"] = int(learning.pinned)
@@ -534,8 +549,8 @@ def _learning(row: Row) -> Learning:
     # While an old schema is migrated, columns of later ones are missing.
     fields = {field: clean[column] for field, column in zip(_FIELDS, _COLUMNS, strict=True) if column in clean}
     fields["title"] = " ".join(fields["title"].split())
-    for field in ("tags", "replaces"):
-        fields[field] = tuple(read_json(row[field]))
+    for field in ("tags", "cues", "replaces"):
+        fields[field] = tuple(read_json(row.get(field, "[]")))
     fields["triggers"] = Triggers(**{kind: tuple(words) for kind, words in read_json(row["triggers"]).items()})
     if row["pinned"] not in (0, 1):
         raise InvalidValue("pinned is neither 0 nor 1")

@@ -54,6 +54,7 @@ _TASK_TABLES = {
     "brief": ("id",),
     "injection": ("learning", "task"),
     "warning": ("task", "sign"),
+    "notice": ("task", "what", "subject"),
 }
 # Other machines change these tables, too. Everything else about a conversation is most current on its own machine.
 _SHARED_TABLES = ("task", "attempt", "failure")
@@ -191,6 +192,7 @@ def _copy_changes(mirror: Mirror, server: Store) -> bool:
                 for learning in learnings.get_all(source, changed[start : start + _BATCH_ROWS]).values():
                     learnings.put_copy(target, learning)
             _put_tasks(target, source, since)
+            _put_notices(target, source, since)
             _put_missteps(target, source, since)
             _finish(target, source, now)
     return True
@@ -302,6 +304,13 @@ def _put_tasks(target: Database, source: Database, since: int) -> None:
             _put(target, table, _TASK_TABLES[table], row)
             if table == "attempt":
                 target.execute("delete from failure where project = :project and attempt = :id", id=row["id"])
+
+
+def _put_notices(target: Database, source: Database, since: int) -> None:
+    """Copy notices; what has been shown here or elsewhere stays shown."""
+    kept = "on conflict (project, task, what, subject) do update set shown_at = coalesce(notice.shown_at, :shown_at)"
+    for row in source.rows("select * from notice where project = :project and created_at >= :since", since=since):
+        target.insert("notice", {**row, "project": target.project}, otherwise=kept)
 
 
 def _signs(database: Database) -> set[str]:

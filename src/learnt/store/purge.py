@@ -41,16 +41,17 @@ def purge_learning(database: Database, id: str) -> None:
     index.remove(database, id)
     database.execute("delete from word where project = :project and learnings <= 0")
     database.execute("delete from learning where project = :project and id = :id", id=id)
-    for table, column in (("event", "subject"), ("escalation", "subject")):
-        database.execute(f"delete from {table} where project = :project and {column} = :id", id=id)
+    for table in ("event", "escalation", "notice"):
+        database.execute(f"delete from {table} where project = :project and subject = :id", id=id)
     for table in ("mark", "injection", "discovery", "evidence"):
         database.execute(f"delete from {table} where project = :project and learning = :id", id=id)
 
 
 def texts_ever(database: Database, id: str) -> set[str]:
-    """Return the titles and paragraphs of all versions of a learning."""
-    texts = [event.new.get(name, "") for event in learnings.history(database, id) for name in ("title", *PARAGRAPHS)]
-    return {text for text in texts if text}
+    """Return the titles, paragraphs and cues of all versions of a learning."""
+    versions = [event.new for event in learnings.history(database, id)]
+    texts = {version.get(name, "") for version in versions for name in ("title", *PARAGRAPHS)}
+    return (texts | {cue for version in versions for cue in version.get("cues", ())}) - {""}
 
 
 def black_out(database: Database, texts: Iterable[str]) -> int:

@@ -24,6 +24,7 @@ PLACE = ("version", "scope")
 
 # This is far beyond every limit, so a longer text is rejected before it is cleaned.
 _MAX_LENGTH_READ = 1_000_000
+_LISTS = ("tags", "cues", "replaces")
 _COUNTS = (
     *COUNTERS,
     *("created_at", "updated_at", "last_injected_at", "last_helpful_at", "last_decayed_at", "version"),
@@ -32,7 +33,7 @@ _COUNTS = (
 
 def as_record(learning: Learning) -> dict[str, Any]:
     """Return the learning as a JSON object."""
-    lists = {"tags": list(learning.tags), "replaces": list(learning.replaces)}
+    lists = {field: list(getattr(learning, field)) for field in _LISTS}
     return {**learning.as_dict(), **lists, "triggers": triggers_record(learning.triggers)}
 
 
@@ -69,11 +70,18 @@ def _redact_value(name: str, value: Any) -> tuple[Any, int]:
     if isinstance(value, dict):
         parts = {field: _redact_words(words) for field, words in value.items()}
         return {field: words for field, (words, _) in parts.items()}, sum(count for _, count in parts.values())
-    return _redact_words(value)
+    return _redact_cues(value) if name == "cues" else _redact_words(value)
+
+
+def _redact_cues(value: Any) -> tuple[Any, int]:
+    if not _is_short_list(value):
+        return value, 0
+    safe = [redact_line(cue, TITLE_LIMIT) for cue in value]
+    return [cue for cue, _ in safe], sum(count for _, count in safe)
 
 
 def _redact_words(value: Any) -> tuple[Any, int]:
-    if not _are_strings(value) or sum(map(len, value)) > _MAX_LENGTH_READ:
+    if not _is_short_list(value):
         return value, 0
     counts = {word: redact_line(word, TITLE_LIMIT)[1] for word in value}
     return [word for word in value if not counts[word]], sum(counts.values())
@@ -97,7 +105,7 @@ def _read(name: str, value: object) -> object:
         return read_triggers(value)
     if name == "tags":
         return tuple(sorted({tag.lower().removeprefix("#") for tag in _words(name, value)}))
-    if name == "replaces":
+    if name in _LISTS:
         return _words(name, value)
     if name == "pinned":
         if not isinstance(value, bool):
@@ -132,6 +140,10 @@ def _words(name: str, value: object) -> tuple[str, ...]:
     if sum(map(len, value)) > _MAX_LENGTH_READ:
         raise InvalidValue(f"{name} is far too long", hint="use only a few short entries")
     return tuple(dict.fromkeys(fold(word) for word in value))
+
+
+def _is_short_list(value: object) -> TypeGuard[Sequence[str]]:
+    return _are_strings(value) and sum(map(len, value)) <= _MAX_LENGTH_READ
 
 
 def _are_strings(value: object) -> TypeGuard[Sequence[str]]:

@@ -230,6 +230,8 @@ def add_fields(parser: Parser) -> None:
     for name in PARAGRAPHS:
         parser.add_argument(f"--{name}", metavar="TEXT", help=_MEANINGS[name])
     parser.add_argument("--tag", action="append", dest="tags", metavar="TAG", help="a tag; repeatable")
+    when = "a situation in which it will matter, in the words in which a user would put it; repeatable"
+    parser.add_argument("--when", action="append", dest="cues", metavar="TEXT", help=when)
     parser.add_argument("--domain", metavar="NAME", help="the field of work: database, ui, …")
     parser.add_argument("--category", metavar="NAME", help="the section it belongs to")
     parser.add_argument("--kind", choices=KINDS, help="the kind of learning")

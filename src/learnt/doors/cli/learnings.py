@@ -194,6 +194,7 @@ def edit_arguments(parser: Parser) -> None:
     parser.add_argument("--title", metavar="TEXT", help="the learning in one sentence")
     add_fields(parser)
     parser.add_argument("--no-tags", dest="tags", action="store_const", const=[], help="remove all tags")
+    parser.add_argument("--no-when", dest="cues", action="store_const", const=[], help="remove all situations")
     parser.add_argument("--no-triggers", action="store_true", help="remove all triggers")
     parser.add_argument("--add-tag", action="append", metavar="TAG", help="a tag to add; repeatable")
     parser.add_argument("--drop-tag", action="append", metavar="TAG", help="a tag to remove; repeatable")
@@ -277,12 +278,14 @@ def _list_details(learning: Learning, supersedes: list[str]) -> dict[str, str]:
     triggers = [f"{field} {', '.join(words)}" for field, words in learning.triggers.as_dict().items() if words]
     return {
         "tags": ", ".join(learning.tags),
+        "when": "; ".join(learning.cues),
         "domain": learning.domain,
         "category": learning.category,
         "shown on": "; ".join(triggers),
         "goal": learning.goal,
         "task": learning.task,
         "commit": learning.commit,
+        "loaded from": learning.loaded_from,
         "superseded by": learning.superseded_by,
         "supersedes": ", ".join(supersedes),
         "would replace": ", ".join(learning.replaces) if learning.status == "proposed" else "",
