@@ -6,20 +6,33 @@ A command is quoted without long quoted strings and without details that are spe
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from learnt.clients.kit.transcript import Step
-from learnt.mine.complaint import generalise, generalise_error
+from learnt.mine.complaint import find_missing_program, generalise, generalise_error, is_in_code
 from learnt.mine.shell import Part
-from learnt.model import Discovery, Value
+from learnt.model import TITLE_LIMIT, Discovery, Value
+
+# Whether a failure is settled, and the discovery that follows from it.
+Settlement = tuple[bool, Discovery | None]
 
 MAX_EXCERPT_LENGTH = 1_000
 _MAX_COMMAND_LENGTH = 100
+_MAX_SHOWN_LENGTH = 80
 _MAX_WORD_LENGTH = 60
 _MAX_PROSE_LENGTH = 30
 _MAX_ERROR_LENGTH = 300
+_MIN_REASON_LENGTH = 12
 _ABOUT_BRANCHES = frozenset("checkout switch push pull merge rebase branch fetch worktree pr".split())
 _BRANCH = re.compile(r"[\w-]+(?:/[\w-]+)+")
+# What stands before the reason in an error: who reports it, and that it is one.
+_ERROR_LABEL = re.compile(
+    r"^(?:\W*\b(?:[\w.-]+ )?(?:fatal|error|err|failed|failure|warning|\w*(?:Error|Exception))\b(?: from \w+)?"
+    r"(?: ?\([\w. ]{1,30}\))?[:!\]]+\s*)+",
+    re.IGNORECASE,
+)
+_CLAUSE_END = re.compile(r"; |\. |, | - | \(")
+_LABEL_END = re.compile(r": ")
 
 
 class FailedCall(Value):
@@ -34,6 +47,37 @@ class FailedCall(Value):
     def general_error(self, folder: str) -> str:
         """Return the error in general terms."""
         return generalise_error(self.error, folder)[:_MAX_ERROR_LENGTH]
+
+    def reason(self, folder: str) -> str:
+        """Return the error in general terms, without the label that says that it is one."""
+        return _ERROR_LABEL.sub("", self.general_error(folder)).strip() or self.general_error(folder)
+
+    @property
+    def missing(self) -> str:
+        """The program, subcommand or module that the output says does not exist."""
+        return find_missing_program(self.output).rpartition("/")[2]
+
+    @property
+    def is_missing_program(self) -> bool:
+        """Whether a program that the command line starts is not installed."""
+        return self.missing in {part.program for part in self.parts}
+
+    @property
+    def is_in_code(self) -> bool:
+        """Whether a test failed, or a compiler or linter points at a line of code."""
+        return is_in_code(self.output)
+
+    @property
+    def wrong_part(self) -> Part | None:
+        """The part of the command line that the error mentions, or the last part if it mentions none."""
+        error = self.error.lower()
+        for part in self.parts:
+            if part.program == self.missing or error.startswith((f"{part.program}:", f"{part.program} ")):
+                return part
+        for part in self.parts:
+            if any(len(word) > 3 and word.strip("'\"").lower() in error for word in part.words[1:]):
+                return part
+        return self.parts[-1] if self.parts else None
 
     def explain(
         self, text: str, *, failed: str, worked: str, folder: str, rule: str = "command", files: tuple[str, ...] = ()
@@ -66,6 +110,8 @@ class WorkingCall(Value):
     parts: tuple[Part, ...]
     since: tuple[PastCall, ...]
     folder: str
+    said: tuple[str, ...] = ()
+    """What the agent has said since the failure."""
 
     @property
     def parts_since(self) -> Iterator[Part]:
@@ -73,11 +119,39 @@ class WorkingCall(Value):
         return (part for call in self.since for part in call.parts)
 
 
+def fit_title(head: str, reason: str) -> str:
+    """Return a title with its reason, with the most telling clauses of the reason, or without: it is never cut."""
+    room = TITLE_LIMIT - len(head) - 2
+    ends = [len(reason), *(end.start() for end in reversed(list(_CLAUSE_END.finditer(reason))))]
+    starts = [0, *(mark.end() for mark in _LABEL_END.finditer(reason))]
+    clauses = (reason[start:end].strip() for end in ends for start in starts)
+    fitting = next((clause for clause in clauses if _MIN_REASON_LENGTH <= len(clause) <= room), "")
+    return f"{head}: {fitting}" if fitting else head
+
+
+def show_command(part: Part, folder: str, kept: Collection[str] = ()) -> str:
+    """Return a command, with the words that matter if it is long: its subcommands and what was changed."""
+    text = " ".join((*format_settings(part.settings, folder), format_command(part, folder)))
+    if len(text) <= _MAX_SHOWN_LENGTH:
+        return text
+    changed = [format_command(Part(words=(word,)), folder) for word in part.words[1:] if word in kept]
+    short = f"{' '.join(part.intent)} … {' '.join(changed)}".rstrip()
+    return short if changed and len(short) < len(text) else text
+
+
+def format_settings(settings: Iterable[str], folder: str) -> list[str]:
+    """Return variables with short values, and what else a command line sets up."""
+    return [
+        generalise(setting if len(setting) <= _MAX_WORD_LENGTH else _shorten_word(setting), folder).replace("`", "'")
+        for setting in settings
+    ]
+
+
 def format_command(part: Part, folder: str) -> str:
     """Return a command without long quoted strings and without details that are specific to one machine or one day."""
     words = []
     for index, word in enumerate(part.words):
-        if word.isdigit() and index and not part.words[index - 1].startswith("-"):
+        if word.isdigit() and index and _is_number_of_day(part, index):
             words.append("<n>")
         elif _names_branches(part) and _BRANCH.fullmatch(word) and not word.startswith("origin/"):
             words.append("<branch>")
@@ -96,6 +170,13 @@ def _shorten_word(word: str) -> str:
     if equals and name.isidentifier():
         return f"{name}={value[:1]}…{value[-1:]}" if value[:1] in "'\"" else f"{name}=…"
     return f"{word[0]}…{word[0]}" if word[0] in "'\"" and _is_prose(word) else word[: _MAX_WORD_LENGTH - 1] + "…"
+
+
+def _is_number_of_day(part: Part, index: int) -> bool:
+    """Return whether a number is that of a pull request, a process and so on."""
+    return not part.words[index - 1].startswith("-") and (
+        part.program in ("git", "gh", "glab") or len(part.words[index]) > 3
+    )
 
 
 def _names_branches(part: Part) -> bool:

@@ -1,6 +1,6 @@
-"""Find the line in an output that says what is wrong, and remove details that are specific to one machine or one day.
+"""Find the line in an output that says what is wrong and what kind of error it is, and generalise it.
 
-A check's output is also split into diagnostics with a file, a message and a rule. Any text can be read. Only the
+Details that are specific to one machine or one day are removed. A check's output is also split into diagnostics with a file, a message and a rule. Any text can be read. Only the
 beginning and the end of a long text are read.
 """
 
@@ -38,6 +38,7 @@ def _lazy(expression: str, flags: int = 0) -> re.Pattern[str]:
 MAX_MESSAGE_LENGTH = 200
 _HALF_OUTPUT_LENGTH = 10_000
 _MAX_LINES = 400
+_FEW_LINES = 12
 _MAX_LINE_LENGTH = 1_000
 _MAX_TEXT_LENGTH = 4_000
 _MARKUP = _lazy(r"</?(?:tool_use_error|error|stderr|stdout|output)>")
@@ -53,14 +54,65 @@ _KNOWN_ERROR = _lazy(
     r"unknown (?:flag|option|command|argument|shorthand)|unrecogni[sz]ed|no such file|command not found|"
     r"no matches found|not a git repo|does not exist|did not match|No module named|cannot find|could(?: not|n't) find|"
     r"not found|parse error|syntax error|permission denied|already (?:exists|used)|invalid|must be|is required|"
-    r"requires|unexpected|unable to|could not|cannot|can't|not allowed|denied|ignored by|rejected|refus|no Go files",
+    r"requires|unexpected|unable to|could not|cannot|can't|not allowed|denied|ignored by|rejected|refus|no Go files|illegal|unsupported|forbidden|expired",
     re.IGNORECASE,
 )
 _ERROR_LABEL = _lazy(r"^\W*(?:\w[\w./-]*: )?(?:fatal|error|err!?|panic|failed|failure|FAIL)\b", re.IGNORECASE)
 _ABOUT_FAILURE = _lazy(r"\b(?:error|fail|failed|fatal|exception)\b", re.IGNORECASE)
+# Whoever reports an error without such a word says what is not, or is no longer.
+_NEGATION = _lazy(
+    r"\b(?:not|no|never|without|unable|missing|expired?|refused|forbidden|unsupported|unauthori[sz]ed|incompatible|"
+    r"mismatch|unresolved|out of|already|rejected|aborted|only|must|\w+n't)\b",
+    re.IGNORECASE,
+)
+# Lines that only say that something failed, while another line says why.
+_SAYS_NOTHING = _lazy(
+    r"^(?:npm (?:ERR!|error) (?:code|errno|syscall|path|command|A complete log|Lifecycle|at )|make(?:\[\d+\])?: \*\*\* \[|"
+    r"\W*(?:error:? )?(?:build|command|process|task|script|job|run)\b.{0,30}\b(?:failed|exited|completed)\b.{0,40}$|"
+    r".{0,12}\bELIFECYCLE\b|FAILURE: Build failed|\* What went wrong|exit(?:ed)? (?:status|code)|error: Recipe)",
+    re.IGNORECASE,
+)
+# The client marks no error, or a pipe hides it, but the output begins or ends with one.
+_PLAIN_FAILURE = _lazy(
+    r"^(?:[\w./ -]{1,30}: )?(?:fatal|(?:\w+ ?)?error|err!|panic|traceback \(most recent call last\)|failure)(?:[:!(\[]| -)|"
+    r"\bcommand not found\b|^make(?:\[\d+\])?: \*\*\*|^npm (?:ERR!|error) |\berror [A-Z]{2,}\d+: ",
+    re.IGNORECASE,
+)
+_NO_ERRORS = _lazy(r"\b(?:0|no) (?:errors?|failures?|problems?)\b|\berrors?: 0\b", re.IGNORECASE)
+# Errors that go away by themselves: a network, another process, a service that is busy or starting.
+_PASSING = _lazy(
+    r"timed? ?-?out\b|ETIMEDOUT|ECONNRESET|EAI_AGAIN|ENOTFOUND|temporary failure|temporarily unavailable|"
+    r"could not resolve (?:host|proxy)|name resolution|no such host|network (?:is unreachable|error)|connection reset|"
+    r"connection (?:was )?closed|remote end hung up|TLS handshake|unexpected EOF|early EOF|rate limit|too many requests|"
+    r"(?:status|HTTP|error|code|returned)\D{0,20}\b(?:429|50[0234])\b|\b50[234] (?:service|bad|gateway)|service unavailable|"
+    r"bad gateway|index\.lock|state lock|could not get lock|(?:is|was) locked|lock(?:ed)? by|waiting for file lock|"
+    r"resource (?:is )?busy|try again later",
+    re.IGNORECASE,
+)
+_NO_PROGRAM = _lazy(
+    r"(?:^|[\s:])[`'\"]?(?P<a>[\w./@+-]*\w)[`'\"]?: (?:command )?not found(?:$|[\s.])|command not found: [`'\"]?(?P<b>[\w./@+-]*\w)|"
+    r"'(?P<c>[\w./@+-]+)' is not recognized|[Ff]ailed to spawn: `(?P<d>[\w./@+-]+)|no such (?:sub)?command: [`'\"](?P<e>[\w-]+)|"
+    r"\"(?P<f>[\w./@+-]+)\": executable file not found|spawn (?P<g>[\w./@+-]+) ENOENT|No module named '?(?P<h>[\w.]+)"
+)
+# Failed tests, and compilers and linters that point at a line of code.
+_IN_CODE = _lazy(
+    r"\.\w{1,5}:\d+(?::\d+)?(?:[:\s]|$)|\.\w{1,5}\(\d+,\d+\)|^\s+\d+:\d+\s+error\b|--- FAIL|^FAIL(?:ED)?\b|AssertionError|\bassert\w*\b|"
+    r"\bpanic(?:ked)?\b|✗|✘|\b[1-9]\d* (?:failed|failing|failures?|errors?)\b",
+    re.MULTILINE,
+)
+_DEMAND = _lazy(
+    r"\b(?:must|may not|should|required?|missing|expected|invalid|does not match|doesn't match|at least|too (?:long|short)|"
+    r"not allowed|malformed)\b",
+    re.IGNORECASE,
+)
+_BAD_OPTION = _lazy(
+    r"(?:unknown|unrecogni[sz]ed|invalid|illegal|unexpected|unsupported|no such|undefined) (?:flag|option|argument|shorthand|"
+    r"switch|parameter)|(?:flag|option|argument)\b.{0,40}\b(?:not defined|does not exist|not recognized|unknown)",
+    re.IGNORECASE,
+)
 _ABORTED = _lazy(
     r"sibling tool call errored|request interrupted|interrupted by (?:the )?user|cancel+ed|tool use was rejected|"
-    r"user doesn't want|operation was aborted",
+    r"user doesn't want|operation was aborted|command timed out after",
     re.IGNORECASE,
 )
 # A conflict is a merge's result, not a mistake in the command.
@@ -125,18 +177,55 @@ def find_first_line(text: str) -> str:
 def find_error(text: str) -> str:
     """Return the line that says why a call failed; empty if there is none."""
     lines = _list_lines(text)
-    return guess_error_line(text) or (lines[0] if len(lines) == 1 else "")
+    telling = [line for line in lines if not _SAYS_NOTHING.search(line)] or lines
+    return _guess_line(telling) or next(filter(_NEGATION.search, telling), "") or (telling[-1] if telling else "")
 
 
 def guess_error_line(text: str) -> str:
     """Return the line that most likely reports an error, without knowing whether a call failed; empty if none does."""
-    lines = _list_lines(text)
+    return _guess_line(_list_lines(text))
+
+
+def _guess_line(lines: list[str]) -> str:
     if any(line.startswith("Traceback (most recent call last)") for line in lines):
         for line in reversed(lines):
             if _TRACEBACK_END.match(line):
                 return line
     patterns = (_KNOWN_ERROR, _ERROR_LABEL, _ABOUT_FAILURE)
     return next((line for pattern in patterns for line in lines if pattern.search(line)), "")
+
+
+def reports_failure(text: str) -> bool:
+    """Return whether an output is plainly that of a program that failed, although its exit code is not known."""
+    lines = _list_lines(text)
+    ends = lines if len(lines) <= 2 * _FEW_LINES else [*lines[:1], *lines[-_FEW_LINES:]]
+    return any(_PLAIN_FAILURE.search(line) and not _NO_ERRORS.search(line) for line in ends)
+
+
+def passes_by_itself(error: str) -> bool:
+    """Return whether an error is likely to be gone at the next call: a network, a lock, a busy service."""
+    return _PASSING.search(error) is not None
+
+
+def find_missing_program(output: str) -> str:
+    """Return the program, subcommand or module that an output says does not exist; empty if there is none."""
+    match = _NO_PROGRAM.search(output)
+    return next((name for name in match.groups() if name), "") if match else ""
+
+
+def is_in_code(output: str) -> bool:
+    """Return whether a test failed, or a compiler or linter points at a line of code."""
+    return _IN_CODE.search(output) is not None
+
+
+def states_demand(error: str) -> bool:
+    """Return whether an error says what is required."""
+    return _DEMAND.search(error) is not None
+
+
+def rejects_option(error: str) -> bool:
+    """Return whether a program does not know an option."""
+    return _BAD_OPTION.search(error) is not None
 
 
 def was_aborted(text: str) -> bool:

@@ -40,7 +40,7 @@ _VERBS = frozenset(
     "verify version vet view wait watch".split()
 )
 # Words behind which another program or script is named, and programs that only start others.
-_STARTING_WORDS = frozenset("run exec dlx".split())
+STARTING_WORDS = frozenset("run exec dlx".split())
 _STARTERS = frozenset("npx bunx uvx pipx fvm corepack dotenv direnv xvfb-run".split())
 _MAX_SUBCOMMANDS = 4
 # Programs that test or check code, anywhere in a command ...
@@ -184,7 +184,7 @@ def is_formatter(part: Part) -> bool:
 
 def is_about_files(part: Part) -> bool:
     """Return whether a part looks for something, or copies, moves or deletes files: what it names is needed once."""
-    return part.program in _LOOKING | _FILE_CHANGERS
+    return part.program in _LOOKING | _FILE_CHANGERS and not is_formatter(part)
 
 
 def changes_state(part: Part) -> bool:
@@ -301,15 +301,15 @@ def _list_subcommands(words: tuple[str, ...]) -> Iterator[str]:
             index += int(_takes_value(words, index))
         elif not (_PLAIN_WORD.fullmatch(word) or (is_started and _is_script(word))):
             return
-        elif only_verbs and word not in _STARTING_WORDS and not is_verb(word):
+        elif only_verbs and word not in STARTING_WORDS and not is_verb(word):
             return
         else:
             yield word
             count += 1
-            if (not is_started and is_verb(word)) or (only_verbs and word in _STARTING_WORDS):
+            if (not is_started and is_verb(word)) or (only_verbs and word in STARTING_WORDS):
                 return
             only_verbs = is_started and (_name_program(word) in _CHECKERS or program not in _RUN_SCRIPTS | _STARTERS)
-            is_started = word in _STARTING_WORDS
+            is_started = word in STARTING_WORDS
         index += 1
 
 
@@ -331,4 +331,4 @@ def _takes_value(words: tuple[str, ...], index: int) -> bool:
     if not _PLAIN_WORD.fullmatch(value):
         return True
     is_followed = any(_PLAIN_WORD.fullmatch(word) for word in words[index + 2 :])
-    return is_followed and not is_verb(value) and value not in _STARTING_WORDS
+    return is_followed and not is_verb(value) and value not in STARTING_WORDS
