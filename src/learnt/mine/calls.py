@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 
 from learnt.clients.kit.transcript import Step
-from learnt.mine.complaint import find_missing_program, generalise, generalise_error, is_in_code
+from learnt.mine.complaint import find_missing_program, generalise, generalise_error, is_in_code, is_telling
 from learnt.mine.shell import Part
 from learnt.model import TITLE_LIMIT, Discovery, Value
 
@@ -27,12 +27,14 @@ _ABOUT_BRANCHES = frozenset("checkout switch push pull merge rebase branch fetch
 _BRANCH = re.compile(r"[\w-]+(?:/[\w-]+)+")
 # What stands before the reason in an error: who reports it, and that it is one.
 _ERROR_LABEL = re.compile(
-    r"^(?:\W*\b(?:[\w.-]+ )?(?:fatal|error|err|failed|failure|warning|\w*(?:Error|Exception))\b(?: from \w+)?"
-    r"(?: ?\([\w. ]{1,30}\))?[:!\]]+\s*)+",
+    r"^(?:\S+\.\w{1,5} (?:- )?|make: \*\*\* |\W*\b(?:[\w./-]+:? )?(?:fatal|error|err|failed|failure|warning|"
+    r"\w*(?:Error|Exception))\b(?: from \w+)?(?: [A-Z]+\d+)?(?: ?\([\w. ]{1,30}\))?[:!\]]+\s*)+",
     re.IGNORECASE,
 )
-_CLAUSE_END = re.compile(r"; |\. |, | - | \(")
-_LABEL_END = re.compile(r": ")
+_CLAUSE_END = re.compile(r"; |\. |, | - |: | (?=\()")
+_MAX_CLAUSES = 12
+_MIN_REASON_WORDS = 2
+_CONJUNCTION = re.compile(r"^(?:but|and|or|so|because|while|which) ")
 
 
 class FailedCall(Value):
@@ -43,6 +45,8 @@ class FailedCall(Value):
     error: str
     output: str
     at: int
+    is_own_doing: bool = False
+    """Whether the agent had itself changed the text that an edit did not find."""
 
     def general_error(self, folder: str) -> str:
         """Return the error in general terms."""
@@ -107,6 +111,7 @@ class WorkingCall(Value):
     """A call that worked, the calls that have worked since the failure, and the conversation's folder."""
 
     call: Step
+    output: str
     parts: tuple[Part, ...]
     since: tuple[PastCall, ...]
     folder: str
@@ -122,21 +127,42 @@ class WorkingCall(Value):
 def fit_title(head: str, reason: str) -> str:
     """Return a title with its reason, with the most telling clauses of the reason, or without: it is never cut."""
     room = TITLE_LIMIT - len(head) - 2
-    ends = [len(reason), *(end.start() for end in reversed(list(_CLAUSE_END.finditer(reason))))]
-    starts = [0, *(mark.end() for mark in _LABEL_END.finditer(reason))]
-    clauses = (reason[start:end].strip() for end in ends for start in starts)
-    fitting = next((clause for clause in clauses if _MIN_REASON_LENGTH <= len(clause) <= room), "")
-    return f"{head}: {fitting}" if fitting else head
+    fitting = [clause for clause in _list_clauses(reason) if len(clause) <= room]
+    best = max(fitting, key=len, default="")
+    return f"{head}: {best}" if best else head
+
+
+def _list_clauses(reason: str) -> Iterator[str]:
+    """Yield a reason, and the parts of it that still say what is wrong."""
+    if len(reason) >= _MIN_REASON_LENGTH:
+        yield reason
+    marks = list(_CLAUSE_END.finditer(reason))[:_MAX_CLAUSES]
+    starts, ends = [0, *(mark.end() for mark in marks)], [*(mark.start() for mark in marks), len(reason)]
+    for number, start in enumerate(starts):
+        for end in ends[number:]:
+            clause = _CONJUNCTION.sub("", reason[start:end])
+            if len(clause.split()) >= _MIN_REASON_WORDS and _is_balanced(clause) and is_telling(clause):
+                yield clause
+
+
+def _is_balanced(text: str) -> bool:
+    return all(text.count(sign) % 2 == 0 for sign in '"`') and text.count("(") == text.count(")")
 
 
 def show_command(part: Part, folder: str, kept: Collection[str] = ()) -> str:
     """Return a command, with the words that matter if it is long: its subcommands and what was changed."""
-    text = " ".join((*format_settings(part.settings, folder), format_command(part, folder)))
+    text = " ".join((*_as_prefix(format_settings(part.settings, folder)), format_command(part, folder)))
     if len(text) <= _MAX_SHOWN_LENGTH:
         return text
     changed = [format_command(Part(words=(word,)), folder) for word in part.words[1:] if word in kept]
-    short = f"{' '.join(part.intent)} … {' '.join(changed)}".rstrip()
+    settings = _as_prefix(format_settings((word for word in part.settings if word in kept), folder))
+    changed = changed or settings
+    short = f"{' '.join((*settings, *part.intent))} … {' '.join(changed if changed != settings else ())}".rstrip()
     return short if changed and len(short) < len(text) else text
+
+
+def _as_prefix(settings: Iterable[str]) -> list[str]:
+    return [f"{setting} &&" if " " in setting and "=" not in setting else setting for setting in settings]
 
 
 def format_settings(settings: Iterable[str], folder: str) -> list[str]:

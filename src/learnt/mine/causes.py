@@ -22,11 +22,14 @@ _WORD = re.compile(r"[a-z][a-z0-9_-]{2,}")
 
 
 def find_cause(messages: Sequence[str], topics: Iterable[str]) -> str:
-    """Return the last sentence that states a fact, preferably about one of the topics; empty if there is none."""
+    """Return the first fact in the last message that states one, preferably about a topic; empty if there is none."""
     known = set(_WORD.findall(" ".join(topics).lower()))
-    causes = [cause for message in messages for cause in map(_cut_plan, _list_sentences(message)) if _is_cause(cause)]
-    about = [cause for cause in causes if known & set(_WORD.findall(cause.lower()))]
-    return next(reversed(about or causes), "")
+    for message in reversed(messages):
+        causes = [cause for cause in map(_cut_plan, _list_sentences(message)) if _is_cause(cause)]
+        about = [cause for cause in causes if known & set(_WORD.findall(cause.lower()))]
+        if causes:
+            return (about or causes)[0]
+    return ""
 
 
 def _list_sentences(message: str) -> list[str]:

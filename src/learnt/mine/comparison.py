@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from learnt.mine.shell import INTERPRETERS, STARTING_WORDS, Part
+from learnt.mine.shell import INTERPRETERS, STARTING_WORDS, Part, is_about_files
 from learnt.model import Value
 
 # Programs that do the same job.
@@ -26,7 +26,10 @@ FAMILIES = (
 _SYNONYMS = (frozenset(("install", "ci")), frozenset(("remove", "uninstall")), frozenset(("add", "install")))
 # What a wrapper or another version of a program adds to its name: `mvnw`, `python3.12`, `bazelisk`.
 _NAME_ENDING = re.compile(r"w|isk|[\d.]+")
+_SCRIPT_ENDING = re.compile(r"\.(?:py|[cm]?[jt]s|rb|sh|php|pl)$")
+_MODULE = re.compile(r"[a-z_]\w*(?:\.[a-z_]\w*)+")
 _MAX_WRAPPER_WORDS = 8
+_MAX_PRINTED = 2_000
 _OUTPUT_OPTION = re.compile(
     r"-v+|-q|--(?:verbose|quiet|silent|short|oneline|no-pager|stacktrace|debug|progress|no-color|color)(?:=.*)?"
 )
@@ -78,14 +81,15 @@ class Comparison(Value):
         return not (self.has_other_start or self.new_settings or self.removed or self.added)
 
 
-def compare_commands(wrong: Part, right: Part, *, missing: str, output: str) -> Comparison | None:
+def compare_commands(wrong: Part, right: Part, *, missing: str, output: str, printed: str = "") -> Comparison | None:
     """Return what differs between two commands with the same goal; None if the second has another goal.
 
-    `missing` is the program that the output of the first says does not exist.
+    `missing` is the program that the output of the first says does not exist; `printed` is the output of the second.
     """
     places = _align(wrong, right)
     if places is None:
         is_instead = _does_same_job(wrong, right) or (missing == wrong.program and _shares_request(wrong, right))
+        is_instead = is_instead or _prints_command(right, printed, wrong)
         runs_script = right.program in INTERPRETERS and len(right.words) > 1 and right.words[1][0] != "-"
         return _make_comparison(wrong, right, 0, int(runs_script)) if is_instead else None
     comparison = _make_comparison(wrong, right, *places)
@@ -101,8 +105,8 @@ def is_typo(comparison: Comparison) -> bool:
     programs = comparison.wrong.program, comparison.right.program
     if comparison.has_other_start:
         is_related = _is_same_program(*programs) or _are_family(*programs)
-        return not old and not new and not is_related and _is_misspelt(*programs)
-    return len(old) == len(new) == 1 and _is_misspelt(old[0], new[0])
+        return not old and not new and not is_related and is_misspelt(*programs)
+    return len(old) == len(new) == 1 and is_misspelt(old[0], new[0])
 
 
 def is_one_time(word: str, part: Part) -> bool:
@@ -132,8 +136,8 @@ def _holds(text: str, name: str) -> bool:
 
 def _align(wrong: Part, right: Part) -> tuple[int, int] | None:
     """Return where in each command the program stands that both run, perhaps started by another one."""
-    for first in _list_program_places(wrong):
-        for second in _list_program_places(right):
+    for first in reversed(list(_list_program_places(wrong))):
+        for second in reversed(list(_list_program_places(right))):
             if _is_same_program(wrong.words[first], right.words[second]):
                 return first, second
     for number, word in enumerate(right.words[1:_MAX_WRAPPER_WORDS], 1):
@@ -159,9 +163,15 @@ def _list_program_places(part: Part) -> Iterator[int]:
 def _is_same_program(first: str, second: str) -> bool:
     if first[:1] == "-" or second[:1] == "-":
         return False
-    names = sorted((word.strip("'\"").rpartition("/")[2] for word in (first, second)), key=len)
+    names = sorted((_name_program(word) for word in (first, second)), key=len)
     ending = names[1].removeprefix(names[0])
     return len(names[0]) > 1 and (not ending or (ending != names[1] and _NAME_ENDING.fullmatch(ending) is not None))
+
+
+def _name_program(word: str) -> str:
+    """Return the name of a program, a script or a module: `seed` for `app/seed.py` and `app.seed`."""
+    name = _SCRIPT_ENDING.sub("", word.strip("'\"").rpartition("/")[2])
+    return name.rpartition(".")[2] if _MODULE.fullmatch(name) else name
 
 
 def _does_same_job(wrong: Part, right: Part) -> bool:
@@ -170,6 +180,14 @@ def _does_same_job(wrong: Part, right: Part) -> bool:
         return False
     asked, done = wrong.intent[1:], right.intent[1:]
     return bool(asked) and bool(done) and (asked[-1] == done[-1] or {asked[-1], done[-1]} in _SYNONYMS)
+
+
+def _prints_command(right: Part, output: str, wrong: Part) -> bool:
+    """Return whether an output shows that the same command was run, as `make` and `npm run` print it."""
+    if len(wrong.intent) < 2 or is_about_files(right):
+        return False
+    wanted = re.compile(rf"^[\s$>+]*(?:\S*/)?{re.escape(' '.join(wrong.intent))}(?:\s|$)", re.MULTILINE)
+    return wanted.search(output[:_MAX_PRINTED]) is not None
 
 
 def _are_family(first: str, second: str) -> bool:
@@ -240,7 +258,7 @@ def _list_runs(words: Sequence[str], others: Iterable[str]) -> Iterator[tuple[st
             run = []
 
 
-def _is_misspelt(first: str, second: str) -> bool:
+def is_misspelt(first: str, second: str) -> bool:
     """Return whether one letter was wrong, missing or in the wrong place."""
     if not (first.isalpha() and second.isalpha()) or abs(len(first) - len(second)) > 1:
         return False

@@ -47,7 +47,7 @@ _PREAMBLE = _lazy(
     r"=== (?:RUN|CONT|PAUSE|NAME) .*|--- (?:PASS|SKIP): .*|ok\s.*|\?\s.*|PASS)$"
 )
 _ERROR_PREFIX = _lazy(
-    r"^\(eval\):(?:cd:)?(?:\d+:)?\s*|^(?:fatal|error|Error): (?=\S+ \S)|^(?:/bin/)?(?:ba|z)?sh: (?:line \d+: |\d+: )?"
+    r"^E\s{2,}|^\(eval\):(?:cd:)?(?:\d+:)?\s*|^(?:fatal|error|Error): (?=\S+ \S)|^(?:/bin/)?(?:ba|z)?sh: (?:line \d+: |\d+: )?"
 )
 _TRACEBACK_END = _lazy(r"^(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|NotFound)\b.*")
 _KNOWN_ERROR = _lazy(
@@ -97,7 +97,7 @@ _NO_PROGRAM = _lazy(
 # Failed tests, and compilers and linters that point at a line of code.
 _IN_CODE = _lazy(
     r"\.\w{1,5}:\d+(?::\d+)?(?:[:\s]|$)|\.\w{1,5}\(\d+,\d+\)|^\s+\d+:\d+\s+error\b|--- FAIL|^FAIL(?:ED)?\b|AssertionError|\bassert\w*\b|"
-    r"\bpanic(?:ked)?\b|✗|✘|\b[1-9]\d* (?:failed|failing|failures?|errors?)\b",
+    r"\bpanic(?:ked)?\b|✗|✘|(?:^|[,:=(]) *[1-9]\d{0,3} (?:failed|failing|failures?|errors?)\b",
     re.MULTILINE,
 )
 _DEMAND = _lazy(
@@ -110,6 +110,7 @@ _BAD_OPTION = _lazy(
     r"switch|parameter)|(?:flag|option|argument)\b.{0,40}\b(?:not defined|does not exist|not recognized|unknown)",
     re.IGNORECASE,
 )
+_AT_PLACE = _lazy(r"^[\w./@+-]+\.\w{1,6}[:(]\d")
 _ABORTED = _lazy(
     r"sibling tool call errored|request interrupted|interrupted by (?:the )?user|cancel+ed|tool use was rejected|"
     r"user doesn't want|operation was aborted|command timed out after",
@@ -129,7 +130,7 @@ _TIME = _lazy(r"\b\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:
 _POSITION = _lazy(r"(?<=[\w)]):\d+(?::\d+)?(?=[:,\s)`]|$)|\(\d+,\d+\)")
 _LINE_NUMBER = _lazy(r"\b(line|column) \d+")
 _JSON_MESSAGE = _lazy(r"\{\s*\"(?:message|error)\"\s*:\s*\"([^\"\\]{5,})")
-_NUMBER = _lazy(r"(?<!HTTP )(?<!code )(?<![\w.-])[1-9]\d{2,}(?![\w.-])")
+_NUMBER = _lazy(r"(?<!HTTP )(?<!code )(?<!port )(?<!:)(?<![\w.=-])(?![45]\d\d\b)[1-9]\d{2,}(?![\w.-])")
 _VARYING_PART = _lazy(
     r"[()]|<\w+>|(?:~|[\w.-]+)?/[^\s'\"`]+|[\"'`“”‘’][^\"'`“”‘’]*[\"'`“”‘’]|[\w./-]+\.\w{1,5}\b|\d+|…"
 )
@@ -178,21 +179,34 @@ def find_error(text: str) -> str:
     """Return the line that says why a call failed; empty if there is none."""
     lines = _list_lines(text)
     telling = [line for line in lines if not _SAYS_NOTHING.search(line)] or lines
-    return _guess_line(telling) or next(filter(_NEGATION.search, telling), "") or (telling[-1] if telling else "")
+    found = _find_exception(telling)
+    return found or (max(telling, key=_rate) if any(map(_rate, telling)) else next(iter(telling[-1:]), ""))
+
+
+def _rate(line: str) -> int:
+    """Return how likely a line is to say why something failed."""
+    signs = (_KNOWN_ERROR, _KNOWN_ERROR, _ERROR_LABEL, _NEGATION, _AT_PLACE)
+    return 2 * sum(bool(sign.search(line)) for sign in signs) + bool(_ABOUT_FAILURE.search(line))
 
 
 def guess_error_line(text: str) -> str:
     """Return the line that most likely reports an error, without knowing whether a call failed; empty if none does."""
-    return _guess_line(_list_lines(text))
-
-
-def _guess_line(lines: list[str]) -> str:
-    if any(line.startswith("Traceback (most recent call last)") for line in lines):
-        for line in reversed(lines):
-            if _TRACEBACK_END.match(line):
-                return line
+    lines = _list_lines(text)
     patterns = (_KNOWN_ERROR, _ERROR_LABEL, _ABOUT_FAILURE)
-    return next((line for pattern in patterns for line in lines if pattern.search(line)), "")
+    found = (line for pattern in patterns for line in lines if pattern.search(line))
+    return _find_exception(lines) or next(found, "")
+
+
+def _find_exception(lines: list[str]) -> str:
+    """Return the line with the exception behind a traceback; empty if there is none."""
+    if not any(line.startswith("Traceback (most recent call last)") for line in lines):
+        return ""
+    return next(filter(_TRACEBACK_END.match, reversed(lines)), "")
+
+
+def is_telling(text: str) -> bool:
+    """Return whether a part of an error still says what is wrong."""
+    return bool(_KNOWN_ERROR.search(text) or _NEGATION.search(text) or _ABOUT_FAILURE.search(text))
 
 
 def reports_failure(text: str) -> bool:

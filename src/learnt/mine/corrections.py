@@ -25,6 +25,7 @@ from learnt.mine.causes import find_cause
 from learnt.mine.comparison import (
     NOT_THERE,
     Comparison,
+    are_alike,
     compare_commands,
     is_one_time,
     is_typo,
@@ -43,6 +44,7 @@ from learnt.model import Discovery, Retry
 from learnt.text.clean import fold
 
 _MAX_PIECE_LENGTH = 60
+_MAX_FORM_LENGTH = 100
 _MAX_ACTIONS = 3
 _MAX_CALLS_TO_ANOTHER_NAME = 4
 _WRONG_FOLDER = re.compile(
@@ -90,7 +92,9 @@ def _correct_command(failure: FailedCall, success: WorkingCall) -> Settlement:
     """Return whether a working command settles a failed command, and what the two commands teach."""
     wrong = failure.wrong_part
     for right in sorted(success.parts, key=lambda part: part.words != wrong.words) if wrong else ():
-        comparison = compare_commands(wrong, right, missing=failure.missing, output=failure.output)
+        comparison = compare_commands(
+            wrong, right, missing=failure.missing, output=failure.output, printed=success.output
+        )
         if comparison is not None and _sends_alike(comparison):
             lesson = _Lesson(failure, success, comparison)
             return True, lesson.find() if lesson.is_worth_learning() else None
@@ -98,7 +102,9 @@ def _correct_command(failure: FailedCall, success: WorkingCall) -> Settlement:
 
 
 def _sends_alike(comparison: Comparison) -> bool:
-    """Return whether both commands read something, or both send something."""
+    """Return whether both requests to a server read something, or both send something."""
+    if comparison.wrong.program != "curl" and "api" not in comparison.wrong.intent:
+        return True
     return bool(_SENDS & set(comparison.wrong.words)) == bool(_SENDS & set(comparison.right.words))
 
 
@@ -125,6 +131,8 @@ class _Lesson:
         """Return the lesson by what differs first: the program, the setup, the folder, the words, or what came before."""
         comparison, failure = self._comparison, self._failure
         is_rewritten = failure.is_in_code and bool(self._edits or comparison.removed)
+        if self._find_requested() is not None:
+            return self._describe_prerequisite()
         if comparison.has_other_start:
             return None if is_rewritten and not failure.missing else self._describe_program()
         if comparison.new_settings:
@@ -145,7 +153,8 @@ class _Lesson:
         if _WRONG_FOLDER.search(failure.output):
             return True
         has_moved = comparison.wrong.folder != comparison.right.folder and bool(comparison.right.folder)
-        return has_moved and not (comparison.removed or comparison.added)
+        is_missed = NOT_THERE.search(failure.output) is not None
+        return has_moved and not comparison.removed and (is_missed or not comparison.added)
 
     def _unquoted(self) -> str:
         """Return the word that only had to be quoted; empty if there is none."""
@@ -172,7 +181,8 @@ class _Lesson:
             is_named = any(mentions(failure.output, word) for word in removed)
             only_names = all(re.fullmatch(r"[\w./:@~-]+", word) and word[0] != "-" for word in (*removed, *added))
             if only_names:
-                return is_named and len(self._success.since) <= _MAX_CALLS_TO_ANOTHER_NAME
+                is_found = NOT_THERE.search(failure.output) and are_alike(removed[0], added[0])
+                return bool(is_named or is_found) and len(self._success.since) <= _MAX_CALLS_TO_ANOTHER_NAME
             return is_named or _USAGE.search(failure.output) is not None or self._names_change()
         if self._edits and not self._names_change():
             return False
@@ -189,12 +199,8 @@ class _Lesson:
 
     def _describe_program(self) -> Discovery | None:
         failure, comparison = self._failure, self._comparison
-        before, after = (" ".join(start) for start in (comparison.wrong_start, comparison.right_start))
-        if (
-            failure.is_missing_program
-            and failure.missing == comparison.wrong.program
-            and len(comparison.wrong_start) == 1
-        ):
+        before, after = map(" ".join, _drop_common_end(comparison.wrong_start, comparison.right_start))
+        if failure.missing == comparison.wrong.program and before == comparison.wrong.words[0]:
             return self._make(
                 f"Use `{after}` instead of `{before}`, which is not installed here", failed=before, worked=after
             )
@@ -212,8 +218,7 @@ class _Lesson:
         head = f"Set `{settings}` for `{command}`" if is_variable else f"Run `{settings}` before `{command}`"
         head = f"Run `{command}` with `sudo`" if settings == "sudo" else head
         wrong, right = self._show(comparison.wrong), self._show(comparison.right)
-        joint = " " if is_variable else " && "
-        return self._make(self._title(head), failed=wrong, worked=f"{settings}{joint}{right}")
+        return self._make(self._title(head), failed=wrong, worked=right)
 
     def _describe_folder(self) -> Discovery | None:
         """Return the lesson that a command runs in a certain folder, or that the shell had been left in another."""
@@ -239,6 +244,8 @@ class _Lesson:
             return self._describe_rewriting(*pieces)
         command = " ".join(comparison.wrong.intent)
         wrong, right = self._show(comparison.wrong), self._show(comparison.right)
+        if self._shows_form():
+            right = comparison.right.text[:_MAX_FORM_LENGTH].replace("`", "'")
         if wrong == right or "/tmp/…" in right:  # noqa: S108 - a placeholder
             return None
         return self._make(self._title(self._say_change(command, wrong, right)), failed=wrong, worked=right)
@@ -250,6 +257,8 @@ class _Lesson:
             return f"Write the text of `{command}` like `{_join(comparison.added)[0][1:-1]}`"
         if quoted := self._unquoted():
             return f"Quote `{generalise(quoted, self._folder)}` for `{command}`"
+        if comparison.wrong.intent != comparison.right.intent:
+            return f"Use `{_shorten(right, ' '.join(comparison.right.intent))}` instead of `{_shorten(wrong, command)}`"
         less, more = (self._show_runs(runs) for runs in (comparison.removed, comparison.added))
         if rejects_option(self._failure.error) and less:
             return f"`{command}` has no `{less}`: " + (f"use `{more}`" if more else "leave it out")
@@ -263,7 +272,8 @@ class _Lesson:
 
     def _name_target(self, command: str) -> str:
         """Return the command with the thing that the error is about, if the error names it."""
-        targets = [word for word in self._comparison.wrong.words[1:] if word[0] != "-" and word not in command.split()]
+        words = self._comparison.wrong.words[1:]
+        targets = [word for word in words if re.fullmatch(r"[\w./:@]+[\w./:@-]*", word) and word not in command.split()]
         named = [word for word in targets if any(mentions(self._failure.error, piece) for piece in word.split("/"))]
         return (
             f"{command} {named[0]}"
@@ -321,17 +331,23 @@ class _Lesson:
 
     def _find_action(self) -> Part | None:
         """Return the command that was run in between and most likely made the difference; None if there is none."""
-        failure, success = self._failure, self._success
-        before = [part for part in success.parts[: success.parts.index(self._comparison.right)] if self._acts(part)]
-        actions = [*(part for part in success.parts_since if self._acts(part)), *before]
-        requested = find_requested_command(failure.output, actions)
-        if requested is not None:
+        failure, actions = self._failure, self._list_actions()
+        if (requested := self._find_requested()) is not None:
             return requested
         edited_code = bool(self._edits) and not _ABOUT_MACHINE.search(failure.output)
         if edited_code or passes_by_itself(failure.error) or not 0 < len(actions) <= _MAX_ACTIONS:
             return None
         about = [part for part in actions if _is_about(part, failure.output)]
         return (about or actions)[-1]
+
+    def _find_requested(self) -> Part | None:
+        return find_requested_command(self._failure.output, self._list_actions())
+
+    def _list_actions(self) -> list[Part]:
+        """Return the commands since the failure that can have made a difference."""
+        success = self._success
+        before = success.parts[: success.parts.index(self._comparison.right)]
+        return [part for part in (*success.parts_since, *before) if self._acts(part)]
 
     def _acts(self, part: Part) -> bool:
         known = [other.words for other in self._failure.parts]
@@ -341,7 +357,8 @@ class _Lesson:
     # How it is said
 
     def _show(self, part: Part) -> str:
-        kept = {word for runs in (self._comparison.removed, self._comparison.added) for run in runs for word in run}
+        comparison = self._comparison
+        kept = {*_join(comparison.removed), *_join(comparison.added), *comparison.new_settings}
         return show_command(part, self._folder, kept)
 
     def _title(self, head: str) -> str:
@@ -369,7 +386,12 @@ class _Lesson:
 
 def find_requested_command(output: str, parts: Iterator[Part] | Sequence[Part]) -> Part | None:
     """Return a command that the output asked for and that was then run."""
-    requested = (part for part in parts if len(part.words) > 1 and " ".join(part.words[:3]) in output)
+    requested = (
+        part
+        for part in parts
+        if (len(part.words) > 1 and " ".join(part.words[:3]) in output)
+        or (len(part.intent) > 1 and " ".join(part.intent) in output)
+    )
     return next((part for part in requested if not is_check(part)), None)
 
 
@@ -420,6 +442,13 @@ def _is_about(part: Part, output: str) -> bool:
 
 def _join(runs: Sequence[Sequence[str]]) -> list[str]:
     return [word for run in runs for word in run]
+
+
+def _drop_common_end(first: Sequence[str], second: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """Return how a program is started twice, without the script that both start."""
+    while len(first) > 1 and len(second) > 1 and first[-1] == second[-1]:
+        first, second = first[:-1], second[:-1]
+    return first, second
 
 
 def _shorten(command: str, start: str) -> str:

@@ -97,7 +97,7 @@ class _StepReader:
         if complaint or step.failed:
             self._remember_failure(call, parts, complaint)
         else:
-            yield from self._find_corrections(call, parts)
+            yield from self._find_corrections(call, parts, step.text)
             past = PastCall(call=_shorten_call(call), parts=parts, at=self._now)
             self._past = [*self._past, past][-_MAX_PAST:]
 
@@ -106,19 +106,26 @@ class _StepReader:
         if not error or is_conflict(complaint):
             return
         failure = FailedCall(
-            call=_shorten_call(call), parts=parts, error=error, output=_shorten(complaint), at=self._now
+            call=_shorten_call(call),
+            parts=parts,
+            error=error,
+            output=_shorten(complaint),
+            at=self._now,
+            is_own_doing=any(_has_replaced(past.call, call) for past in self._past),
         )
         # What was done before the last failure of the same call did not help.
         others = [other for other in self._failed_calls if call.does != "run" or other.call.text != call.text]
         self._failed_calls = [*others, failure][-_MAX_FAILED:]
 
-    def _find_corrections(self, call: Step, parts: tuple[Part, ...]) -> Iterator[Discovery]:
+    def _find_corrections(self, call: Step, parts: tuple[Part, ...], output: str) -> Iterator[Discovery]:
         """Yield the corrections that a working call makes, and drop the failures that it settles."""
         open_failures = []
         for failure in self._failed_calls:
             since = tuple(past for past in self._past if past.at > failure.at)
             said = tuple(text for at, text in self._said if at >= failure.at)
-            success = WorkingCall(call=call, parts=parts, since=since, folder=self._folder, said=said)
+            success = WorkingCall(
+                call=call, output=_shorten(output), parts=parts, since=since, folder=self._folder, said=said
+            )
             settled, discovery = find_correction(failure, success)
             if discovery is not None:
                 yield discovery
@@ -191,6 +198,14 @@ def _shows_failure(parts: tuple[Part, ...], output: str) -> bool:
 
 def _acts(part: Part) -> bool:
     return changes_state(part) or part.intent[-1] in ("apply", "plan", "get")
+
+
+def _has_replaced(earlier: Step, call: Step) -> bool:
+    """Return whether an earlier edit replaced a part of the text that an edit looks for."""
+    if call.does != "edit" or earlier.does != "edit" or earlier.path != call.path:
+        return False
+    gone = {line.strip() for line in earlier.before.split("\n")} - {line.strip() for line in earlier.text.split("\n")}
+    return any(len(line) > 2 and line in call.before for line in gone)
 
 
 def _find_failing_check(checks: list[Part], complaint: str, *, has_rule: bool) -> Part:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from learnt.mine.calls import FailedCall, Settlement, WorkingCall, format_command
-from learnt.mine.comparison import NOT_THERE
+from learnt.mine.comparison import NOT_THERE, is_misspelt
 from learnt.mine.complaint import generalise
 from learnt.mine.shell import Part, is_formatter
 from learnt.model import Discovery
@@ -54,7 +54,7 @@ def correct_tool_call(failure: FailedCall, success: WorkingCall) -> Settlement:
         if re.search(pattern, failure.error, re.IGNORECASE):
             if not same_file and not (call.tool == failed_call.tool and not failed_call.path):
                 return False, None
-            return True, _explain_refusal(failure, success, advice.format(tool=failed_call.tool))
+            return True, (None if failure.is_own_doing else _explain_refusal(failure, success, advice))
     if NOT_THERE.search(failure.error) and failed_call.path and not same_file:
         return find_moved_file(failure, success)
     return same_file and bool(failed_call.path), None
@@ -62,6 +62,7 @@ def correct_tool_call(failure: FailedCall, success: WorkingCall) -> Settlement:
 
 def _explain_refusal(failure: FailedCall, success: WorkingCall, advice: str) -> Discovery:
     tool, error = failure.call.tool, failure.general_error(success.folder)
+    advice = advice.format(tool=tool)
     rewriter = next((part for part in success.parts_since if is_formatter(part)), None)
     if "modified since" in error and rewriter:
         command = format_command(rewriter, success.folder)
@@ -77,14 +78,14 @@ def _explain_refusal(failure: FailedCall, success: WorkingCall, advice: str) -> 
 def _settle_size_limit(failure: FailedCall, success: WorkingCall, *, is_same_file: bool) -> Settlement:
     """Return whether a call read a file that was too large in another way: in parts, or with a program."""
     path = generalise(failure.call.path, success.folder)
-    name = path.rpartition("/")[2]
-    readers = [part for part in success.parts if any(word.strip("'\"").endswith(name) for word in part.words[1:])]
+    readers = [(part, word) for part in success.parts for word in part.words[1:] if f"/{path}".endswith(f"/{word}")]
     if not is_same_file and not readers:
         return False, None
+    path = readers[0][1] if readers else path
     if path.startswith(("~", "/")):
         return True, None  # not in the project
     tool = failure.call.tool
-    remedy = f"`{readers[0].program}`" if readers else f"`{tool}` with offset and limit"
+    remedy = f"`{readers[0][0].program}`" if readers else f"`{tool}` with offset and limit"
     text = f"`{path}` is too large for one `{tool}`: read it with {remedy}"
     return True, failure.explain(
         text, rule="call", failed=path, worked=remedy, folder=success.folder, files=(path,)
@@ -109,6 +110,8 @@ def _explain_moved_file(failure: FailedCall, success: WorkingCall, missing: str,
     missing_path, found_path = generalise(missing, success.folder), generalise(path, success.folder)
     if "…" in found_path or found_path.startswith("~") or _is_same_file(missing_path, found_path):
         return None  # not in the project, or only written in another way
+    if is_misspelt(*(path.rpartition("/")[2].partition(".")[0].lower() for path in (missing_path, found_path))):
+        return None
     short_missing, short_found = shorten_paths(missing_path, found_path)
     folder, _, name = short_found.rpartition("/")
     location = f"in `{folder}`" if folder and short_missing.rpartition("/")[2] == name else f"`{short_found}`"
