@@ -38,7 +38,7 @@ from learnt.mine.complaint import (
     rejects_option,
     states_demand,
 )
-from learnt.mine.refusals import correct_tool_call, find_moved_file
+from learnt.mine.refusals import correct_tool_call, describe_left_folder, find_moved_file
 from learnt.mine.shell import Part, changes_state, folder_of, is_about_files, is_build, is_check
 from learnt.model import Discovery, Retry
 from learnt.text.clean import fold
@@ -46,7 +46,7 @@ from learnt.text.clean import fold
 _MAX_PIECE_LENGTH = 60
 _MAX_FORM_LENGTH = 100
 _MAX_ACTIONS = 3
-_MAX_CALLS_TO_ANOTHER_NAME = 4
+_MAX_CALLS_TO_ANOTHER_NAME = 8
 _WRONG_FOLDER = re.compile(
     r"\bcd:(?:\d+:| line \d+:)? (?:no such file|\S+: No such file|can't cd)|: directory not found|no Go files in|"
     r"could not open directory|does not contain main module",
@@ -181,7 +181,7 @@ class _Lesson:
             is_named = any(mentions(failure.output, word) for word in removed)
             only_names = all(re.fullmatch(r"[\w./:@~-]+", word) and word[0] != "-" for word in (*removed, *added))
             if only_names:
-                is_found = NOT_THERE.search(failure.output) and are_alike(removed[0], added[0])
+                is_found = are_alike(removed[0], added[0]) and (NOT_THERE.search(failure.output) or not self._edits)
                 return bool(is_named or is_found) and len(self._success.since) <= _MAX_CALLS_TO_ANOTHER_NAME
             return is_named or _USAGE.search(failure.output) is not None or self._names_change()
         if self._edits and not self._names_change():
@@ -230,13 +230,12 @@ class _Lesson:
         wrong_folder = folder_of(failure.call.text)
         before = f"cd {generalise(wrong_folder, self._folder)} && " if wrong_folder else ""
         after = f"cd {target} && " if target else ""
-        text = self._title(f"Run `{command}` in `{target}`")
+        wrong, shown = before + self._show(self._comparison.wrong), after + self._show(right)
         if not target or target.startswith(("<root>", "..")) or wrong_folder:
-            text = f"`{command}` fails in the wrong folder: the shell stays where the last `cd` went"
-        elif not NOT_THERE.search(failure.output) and self._edits:
+            return describe_left_folder(failure, self._comparison.wrong, wrong, shown, self._folder)
+        if self._edits and not NOT_THERE.search(failure.output):
             return None
-        wrong, shown = self._show(self._comparison.wrong), self._show(right)
-        return self._make(text, failed=before + wrong, worked=after + shown)
+        return self._make(self._title(f"Run `{command}` in `{target}`"), failed=wrong, worked=shown)
 
     def _describe_change(self) -> Discovery | None:
         failure, comparison = self._failure, self._comparison

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from learnt.mine.calls import FailedCall, Settlement, WorkingCall, format_command
 from learnt.mine.comparison import NOT_THERE, is_misspelt
 from learnt.mine.complaint import generalise
-from learnt.mine.shell import Part, is_formatter
+from learnt.mine.shell import Part, folder_of, is_formatter
 from learnt.model import Discovery
 
 # Errors from the clients' own tools, which differ only in the file, and the advice for each error.
@@ -38,6 +38,10 @@ _REFUSALS = (
         "Call `{tool}` with its own parameters",
     ),
 )
+# The agent says that it had changed the text itself.
+_ADMITS = re.compile(
+    r"\balready (?:\w+ )?(?:appl|chang|did|done|edit|fix|made|mov|remov|renam|replac|updat)\w*", re.IGNORECASE
+)
 _TOO_LARGE = re.compile(r"exceeds? (?:the )?maximum|too large|larger than", re.IGNORECASE)
 _DID_YOU_MEAN = re.compile(r"did you mean:? [`'\"]?([\w./-]+)", re.IGNORECASE)
 _PATH = re.compile(r"(?:[\w.@~+-]*/)*[\w.@+-]+")
@@ -54,7 +58,8 @@ def correct_tool_call(failure: FailedCall, success: WorkingCall) -> Settlement:
         if re.search(pattern, failure.error, re.IGNORECASE):
             if not same_file and not (call.tool == failed_call.tool and not failed_call.path):
                 return False, None
-            return True, (None if failure.is_own_doing else _explain_refusal(failure, success, advice))
+            is_own_doing = failure.is_own_doing and any(map(_ADMITS.search, success.said))
+            return True, (None if is_own_doing else _explain_refusal(failure, success, advice))
     if NOT_THERE.search(failure.error) and failed_call.path and not same_file:
         return find_moved_file(failure, success)
     return same_file and bool(failed_call.path), None
@@ -108,8 +113,10 @@ def find_moved_file(failure: FailedCall, success: WorkingCall) -> Settlement:
 
 def _explain_moved_file(failure: FailedCall, success: WorkingCall, missing: str, path: str) -> Discovery | None:
     missing_path, found_path = generalise(missing, success.folder), generalise(path, success.folder)
-    if "…" in found_path or found_path.startswith("~") or _is_same_file(missing_path, found_path):
-        return None  # not in the project, or only written in another way
+    if _is_same_file(missing_path, found_path):
+        return _explain_left_folder(failure, success, missing_path, found_path)
+    if "…" in found_path or found_path.startswith("~"):
+        return None  # not in the project
     if is_misspelt(*(path.rpartition("/")[2].partition(".")[0].lower() for path in (missing_path, found_path))):
         return None
     short_missing, short_found = shorten_paths(missing_path, found_path)
@@ -118,6 +125,24 @@ def _explain_moved_file(failure: FailedCall, success: WorkingCall, missing: str,
     text = f"`{short_missing}` does not exist: it is {location}"
     return failure.explain(
         text, rule="call", failed=missing_path, worked=found_path, folder=success.folder, files=(found_path,)
+    )
+
+
+def _explain_left_folder(failure: FailedCall, success: WorkingCall, missing: str, found: str) -> Discovery | None:
+    """Return the discovery that a path was right, but the shell was in another folder."""
+    commands = (format_command(part, success.folder) for part in failure.parts)
+    failed = next((command for command in commands if missing in command), "")
+    if not failed or failure.wrong_part is None or folder_of(failure.call.text).startswith("/") or "…" in found:
+        return None
+    return describe_left_folder(failure, failure.wrong_part, failed, failed.replace(missing, found), success.folder)
+
+
+def describe_left_folder(failure: FailedCall, part: Part, failed: str, worked: str, folder: str) -> Discovery:
+    """Return the discovery that a command failed because the shell had been left in another folder."""
+    text = f"`{' '.join(part.intent)}` fails in the wrong folder: the shell stays where the last `cd` went"
+    return failure.explain(text, failed=failed, worked=worked, folder=folder).replace(
+        observed=f"`{failed}` failed: {failure.general_error(folder)}. `{worked}` worked.",
+        advice=f"Give paths from where the shell is, or `cd` to the root first: `{worked}`.",
     )
 
 
