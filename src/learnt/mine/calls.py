@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
+from itertools import pairwise
 
 from learnt.clients.kit.transcript import Step
 from learnt.mine.complaint import find_missing_program, generalise, generalise_error, is_in_code, is_telling
@@ -154,7 +155,12 @@ def show_command(part: Part, folder: str, kept: Collection[str] = ()) -> str:
     text = " ".join((*_as_prefix(format_settings(part.settings, folder)), format_command(part, folder)))
     if len(text) <= _MAX_SHOWN_LENGTH:
         return text
-    changed = [format_command(Part(words=(word,)), folder) for word in part.words[1:] if word in kept]
+    shown = [
+        word
+        for before, word in pairwise(part.words)
+        if word in kept or (before in kept and before[0] == "-" and "=" not in before and word[0] != "-")
+    ]
+    changed = [format_command(Part(words=(word,)), folder) for word in shown]
     settings = _as_prefix(format_settings((word for word in part.settings if word in kept), folder))
     changed = changed or settings
     short = f"{' '.join((*settings, *part.intent))} … {' '.join(changed if changed != settings else ())}".rstrip()

@@ -14,21 +14,21 @@ _PLAN = re.compile(
 )
 _NO_CAUSE = re.compile(
     r"(?:I|I'll|I've|I'm|we|we'll|let|let's|now|first|next|then|ok|okay|good|great|perfect|done|fixed|looks?|seems?|try|"
-    r"trying|running|checking|once more|hmm|yes|no|all|both|as expected|sorry|my)\b|.*\b(?:probably|maybe|perhaps|might|"
-    r"apparently|I think)\b",
+    r"trying|running|checking|once more|hmm|yes|no|all|both|as expected|sorry|my|that's)\b|.*\b(?:probably|maybe|perhaps|"
+    r"might|could|apparently|I think|unrelated|my changes?)\b",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[a-z][a-z0-9_-]{2,}")
 
 
 def find_cause(messages: Sequence[str], topics: Iterable[str]) -> str:
-    """Return the first fact in the last message that states one, preferably about a topic; empty if there is none."""
+    """Return the first fact about one of the topics in the last message that states one; empty if there is none."""
     known = set(_WORD.findall(" ".join(topics).lower()))
     for message in reversed(messages):
         causes = [cause for cause in map(_cut_plan, _list_sentences(message)) if _is_cause(cause)]
         about = [cause for cause in causes if known & set(_WORD.findall(cause.lower()))]
-        if causes:
-            return (about or causes)[0]
+        if about:
+            return about[0]
     return ""
 
 

@@ -38,7 +38,7 @@ _ONE_TIME = re.compile(
     r"(?=[\w-]*\d)(?=[\w-]*[a-z])[0-9a-f]{6,40}|[\d.,:]+|\S*(?:==|@)v?\d[\w.]*|\w+://\S+|[\w-]+-(?=\w*\d)\w{4,}(?:-\w+)*|/tmp/\S*"
 )
 _BRANCH = re.compile(r"[\w.-]+(?:/[\w.-]+)+")
-_ABOUT_BRANCHES = frozenset("checkout switch push pull merge rebase branch fetch worktree cherry-pick".split())
+_ABOUT_BRANCHES = frozenset("checkout switch push pull merge rebase branch fetch worktree cherry-pick pr mr".split())
 DEFAULT_BRANCHES = frozenset("main master trunk develop".split())
 NOT_THERE = re.compile(
     r"no such file|does(?: not|n't) exist|not found|cannot access|did not match|cannot find|can't open|no Go files|ENOENT|"
@@ -81,7 +81,9 @@ class Comparison(Value):
         return not (self.has_other_start or self.new_settings or self.removed or self.added)
 
 
-def compare_commands(wrong: Part, right: Part, *, missing: str, output: str, printed: str = "") -> Comparison | None:
+def compare_commands(
+    wrong: Part, right: Part, *, missing: str, error: str, output: str, printed: str = ""
+) -> Comparison | None:
     """Return what differs between two commands with the same goal; None if the second has another goal.
 
     `missing` is the program that the output of the first says does not exist; `printed` is the output of the second.
@@ -94,7 +96,7 @@ def compare_commands(wrong: Part, right: Part, *, missing: str, output: str, pri
         return _make_comparison(wrong, right, 0, int(runs_script)) if is_instead else None
     comparison = _make_comparison(wrong, right, *places)
     asked, done = (part.replace(words=part.words[place:]) for part, place in zip((wrong, right), places, strict=True))
-    if not _is_same_request(asked, done, output) or not _has_same_targets(asked, done, comparison, output):
+    if not _is_same_request(asked, done, error, output) or not _has_same_targets(asked, done, comparison, output):
         return None
     return comparison
 
@@ -186,7 +188,11 @@ def _prints_command(right: Part, output: str, wrong: Part) -> bool:
     """Return whether an output shows that the same command was run, as `make` and `npm run` print it."""
     if len(wrong.intent) < 2 or is_about_files(right):
         return False
-    wanted = re.compile(rf"^[\s$>+]*(?:\S*/)?{re.escape(' '.join(wrong.intent))}(?:\s|$)", re.MULTILINE)
+    return _prints(output, " ".join(wrong.intent))
+
+
+def _prints(output: str, command: str) -> bool:
+    wanted = re.compile(rf"^[\s$>+]*(?:\S*/)?{re.escape(command)}(?:\s|$)", re.MULTILINE)
     return wanted.search(output[:_MAX_PRINTED]) is not None
 
 
@@ -200,14 +206,18 @@ def _shares_request(wrong: Part, right: Part) -> bool:
     return bool(words & set(right.words[1:]))
 
 
-def _is_same_request(asked: Part, done: Part, output: str) -> bool:
-    """Return whether two calls of a program have the same subcommands, or the output says that one does not exist."""
+def _is_same_request(asked: Part, done: Part, error: str, output: str) -> bool:
+    """Return whether two calls of a program have the same subcommands, or the error says that one does not exist.
+
+    A script that prints the program that it starts can be replaced by that program.
+    """
     first, second = asked.intent[1:], done.intent[1:]
     common = min(len(first), len(second))
     if first[:common] == second[:common] and (common or len(first) == len(second)):
         return True
     wrong_words = [word for word in first if word not in second]
-    return bool(wrong_words and second) and mentions(output, wrong_words[0]) and bool(_UNKNOWN.search(output))
+    is_unknown = bool(wrong_words) and mentions(error, wrong_words[0]) and bool(_UNKNOWN.search(error))
+    return bool(second) and (is_unknown or _prints(output, second[0]))
 
 
 def _has_same_targets(asked: Part, done: Part, comparison: Comparison, output: str) -> bool:

@@ -62,7 +62,7 @@ _ABOUT_FAILURE = _lazy(r"\b(?:error|fail|failed|fatal|exception)\b", re.IGNORECA
 # Whoever reports an error without such a word says what is not, or is no longer.
 _NEGATION = _lazy(
     r"\b(?:not|no|never|without|unable|missing|expired?|refused|forbidden|unsupported|unauthori[sz]ed|incompatible|"
-    r"mismatch|unresolved|out of|already|rejected|aborted|only|must|\w+n't)\b",
+    r"mismatch|unresolved|out of|already|rejected|aborted|only|must|need(?:s|ed)?|\w+n't)\b",
     re.IGNORECASE,
 )
 # Lines that only say that something failed, while another line says why.
@@ -180,7 +180,9 @@ def find_error(text: str) -> str:
     lines = _list_lines(text)
     telling = [line for line in lines if not _SAYS_NOTHING.search(line)] or lines
     found = _find_exception(telling)
-    return found or (max(telling, key=_rate) if any(map(_rate, telling)) else next(iter(telling[-1:]), ""))
+    if found or any(map(_rate, telling)):
+        return found or max(telling, key=_rate)
+    return next(iter(telling[:1] if len(telling) < _FEW_LINES else telling[-1:]), "")
 
 
 def _rate(line: str) -> int:

@@ -40,7 +40,7 @@ from learnt.mine.complaint import (
 )
 from learnt.mine.refusals import correct_tool_call, describe_left_folder, find_moved_file
 from learnt.mine.shell import Part, changes_state, folder_of, is_about_files, is_build, is_check
-from learnt.model import Discovery, Retry
+from learnt.model import TITLE_LIMIT, Discovery, Retry
 from learnt.text.clean import fold
 
 _MAX_PIECE_LENGTH = 60
@@ -73,6 +73,8 @@ _SETTINGS_FILE = re.compile(
     r"(?:^|/)(?:\.[\w.-]+|[\w.-]+\.(?:toml|ya?ml|json|ini|cfg|conf|env|properties|tfvars|npmrc)|(?:Make|Docker|Gem)file)$"
 )
 _NAME = re.compile(r"[A-Za-z][\w.-]{3,}")
+# Options that only choose which tests run.
+_SELECTS = re.compile(r"--?(?:run|k|t|m|p|pl|filter|grep|only|match|name|tests?|package|spec|file)\b|--$")
 _PROSE = re.compile(r"[\"'][\w\s.,:()#/!&'-]+[\"']")
 _SENDS = frozenset(("-f", "-F", "--method", "-X", "--field", "--raw-field", "-d", "--data", "--input"))
 
@@ -93,7 +95,12 @@ def _correct_command(failure: FailedCall, success: WorkingCall) -> Settlement:
     wrong = failure.wrong_part
     for right in sorted(success.parts, key=lambda part: part.words != wrong.words) if wrong else ():
         comparison = compare_commands(
-            wrong, right, missing=failure.missing, output=failure.output, printed=success.output
+            wrong,
+            right,
+            missing=failure.missing,
+            error=failure.error,
+            output=failure.output,
+            printed=success.output,
         )
         if comparison is not None and _sends_alike(comparison):
             lesson = _Lesson(failure, success, comparison)
@@ -124,8 +131,8 @@ class _Lesson:
         if is_typo(comparison):
             return False
         if is_about_files(comparison.wrong):
-            return bool(failure.is_missing_program or rejects_option(failure.error) or self._unquoted())
-        return not (passes_by_itself(failure.error) and not self._names_change())
+            return failure.is_missing_program or rejects_option(failure.error)
+        return not passes_by_itself(failure.error) or self._names_change(failure.error)
 
     def find(self) -> Discovery | None:
         """Return the lesson by what differs first: the program, the setup, the folder, the words, or what came before."""
@@ -162,32 +169,42 @@ class _Lesson:
         pairs = zip(removed, added, strict=False)
         return next((old for old, new in pairs if new != old and new.strip("'\"") == old), "")
 
-    def _names_change(self) -> bool:
-        """Return whether the output names a word that was changed."""
-        comparison, output = self._comparison, self._failure.output
-        words = [word for runs in (comparison.removed, comparison.added) for run in runs for word in run]
-        return any(mentions(output, word) and not is_one_time(word, comparison.wrong) for word in words)
+    def _names_change(self, text: str) -> bool:
+        """Return whether a text names a word that was changed."""
+        comparison = self._comparison
+        words = (*_join(comparison.removed), *_join(comparison.added))
+        return any(mentions(text, word) and not is_one_time(word, comparison.wrong) for word in words)
 
     def _is_related(self) -> bool:
         """Return whether changed words explain the failure, and are more than the names of one day."""
-        comparison, failure = self._comparison, self._failure
-        removed, added = (
-            [word for word in _join(runs) if not is_one_time(word, comparison.wrong)]
-            for runs in (comparison.removed, comparison.added)
-        )
+        failure = self._failure
+        removed, added = self._list_lasting_words()
         if not removed and not added:
             return self._shows_form()
+        if failure.is_in_code and any(word[0] != "-" or _SELECTS.match(word) for word in added[:1]):
+            return False
         if removed and added:
             is_named = any(mentions(failure.output, word) for word in removed)
             only_names = all(re.fullmatch(r"[\w./:@~-]+", word) and word[0] != "-" for word in (*removed, *added))
             if only_names:
                 is_found = are_alike(removed[0], added[0]) and (NOT_THERE.search(failure.output) or not self._edits)
                 return bool(is_named or is_found) and len(self._success.since) <= _MAX_CALLS_TO_ANOTHER_NAME
-            return is_named or _USAGE.search(failure.output) is not None or self._names_change()
-        if self._edits and not self._names_change():
-            return False
-        is_option = any(word.startswith("-") for word in (*removed, *added))
-        return is_option or self._names_change() or _USAGE.search(failure.error) is not None
+            return is_named or _USAGE.search(failure.output) is not None or self._names_change(failure.output)
+        if self._names_change(failure.output):
+            return True
+        is_plain_option = any(word.startswith("-") for word in added) and "<id>" not in failure.reason(self._folder)
+        return not self._edits and (is_plain_option or _USAGE.search(failure.error) is not None)
+
+    def _list_lasting_words(self) -> tuple[list[str], list[str]]:
+        """Return the words that only one of the commands has, without names of one day and what replaced them."""
+        part = self._comparison.wrong
+        removed, added = (_join(runs) for runs in (self._comparison.removed, self._comparison.added))
+        if len(removed) == len(added):
+            pairs = [
+                pair for pair in zip(removed, added, strict=True) if not any(is_one_time(word, part) for word in pair)
+            ]
+            return [old for old, _ in pairs], [new for _, new in pairs]
+        return tuple([word for word in words if not is_one_time(word, part)] for words in (removed, added))  # type: ignore[return-value]
 
     def _shows_form(self) -> bool:
         """Return whether only a text was changed, and the output says what form it must have."""
@@ -223,15 +240,16 @@ class _Lesson:
     def _describe_folder(self) -> Discovery | None:
         """Return the lesson that a command runs in a certain folder, or that the shell had been left in another."""
         failure, right = self._failure, self._comparison.right
+        is_lost = _WRONG_FOLDER.search(failure.output) is not None
         command = " ".join(self._comparison.wrong.intent)
         target = generalise(right.folder, self._folder)
-        if target.startswith(("/", "~")) or (not target and not _WRONG_FOLDER.search(failure.output)):
+        if target.startswith(("/", "~")) or not (target or is_lost):
             return None
         wrong_folder = folder_of(failure.call.text)
         before = f"cd {generalise(wrong_folder, self._folder)} && " if wrong_folder else ""
         after = f"cd {target} && " if target else ""
         wrong, shown = before + self._show(self._comparison.wrong), after + self._show(right)
-        if not target or target.startswith(("<root>", "..")) or wrong_folder:
+        if is_lost or target.startswith(("<root>", "..")) or wrong_folder:
             return describe_left_folder(failure, self._comparison.wrong, wrong, shown, self._folder)
         if self._edits and not NOT_THERE.search(failure.output):
             return None
@@ -247,7 +265,9 @@ class _Lesson:
             right = comparison.right.text[:_MAX_FORM_LENGTH].replace("`", "'")
         if wrong == right or "/tmp/…" in right:  # noqa: S108 - a placeholder
             return None
-        return self._make(self._title(self._say_change(command, wrong, right)), failed=wrong, worked=right)
+        head = self._say_change(command, wrong, right)
+        text = head if rejects_option(failure.error) else self._title(head)
+        return self._make(text, failed=wrong, worked=right) if len(head) <= TITLE_LIMIT else None
 
     def _say_change(self, command: str, wrong: str, right: str) -> str:
         """Return what to write instead, as the beginning of a sentence."""
@@ -259,8 +279,11 @@ class _Lesson:
         if comparison.wrong.intent != comparison.right.intent:
             return f"Use `{_shorten(right, ' '.join(comparison.right.intent))}` instead of `{_shorten(wrong, command)}`"
         less, more = (self._show_runs(runs) for runs in (comparison.removed, comparison.added))
-        if rejects_option(self._failure.error) and less:
-            return f"`{command}` has no `{less}`: " + (f"use `{more}`" if more else "leave it out")
+        if rejects_option(self._failure.error) and less.startswith("-"):
+            is_option = more.startswith("-") and len(comparison.added) == 1
+            return f"`{command}` has no `{less.partition('=')[0]}`: " + (
+                f"use `{more}`" if is_option else "leave it out"
+            )
         if more and not less:
             return f"Pass `{more}` to `{self._name_target(command)}`"
         if less and not more:
@@ -282,7 +305,7 @@ class _Lesson:
 
     def _show_runs(self, runs: Sequence[Sequence[str]]) -> str:
         words = [format_command(Part(words=(word,)), self._folder) for run in runs for word in run]
-        return " ".join(words)
+        return " ".join(dict.fromkeys(words))
 
     def _find_changed_piece(self) -> tuple[str, str] | None:
         """Return the piece of a long expression that could not be parsed, and its replacement."""
@@ -364,13 +387,20 @@ class _Lesson:
         return fit_title(head, self._failure.reason(self._folder))
 
     def _find_cause(self, *texts: str) -> str:
-        return find_cause(self._success.said, (self._failure.output[:500], self._failure.call.text, *texts))
+        comparison = self._comparison
+        words = (
+            *_join(comparison.removed),
+            *_join(comparison.added),
+            *comparison.new_settings,
+            *comparison.right_start,
+        )
+        return find_cause(self._success.said, (self._failure.error, *words, *texts))
 
     def _make(self, text: str, *, failed: str, worked: str) -> Discovery:
         """Return the lesson, with the calls themselves for the warning at the next such call."""
         failure, call = self._failure, self._success.call
         error = failure.general_error(self._folder)
-        cause = self._find_cause(call.text)
+        cause = self._find_cause()
         observed = f"`{failed}` failed: {error}. `{worked}` worked."
         retry = Retry(
             failed=failure.call.text,

@@ -94,7 +94,7 @@ def _settle_size_limit(failure: FailedCall, success: WorkingCall, *, is_same_fil
     text = f"`{path}` is too large for one `{tool}`: read it with {remedy}"
     return True, failure.explain(
         text, rule="call", failed=path, worked=remedy, folder=success.folder, files=(path,)
-    ).replace(advice=f"Read `{path}` with {remedy}.")
+    ).replace(advice=f"Use {remedy} for `{path}`.")
 
 
 def find_moved_file(failure: FailedCall, success: WorkingCall) -> Settlement:
