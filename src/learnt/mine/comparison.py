@@ -35,7 +35,7 @@ _OUTPUT_OPTION = re.compile(
 )
 # Names that are of use only once: ids, numbers, versions, addresses, texts.
 _ONE_TIME = re.compile(
-    r"(?=[\w-]*\d)(?=[\w-]*[a-z])[0-9a-f]{6,40}|[\d.,:]+|\S*(?:==|@)v?\d[\w.]*|\w+://\S+|[\w-]+-(?=\w*\d)\w{4,}(?:-\w+)*|/tmp/\S*"
+    r"(?=[\w-]*\d)(?=[\w-]*[a-z])[0-9a-f]{6,40}|[\d.,:]+|\S*(?:==|@)v?\d[\w.]*|\w+://\S+|[\w-]+-(?=\w*\d[a-z])\w{4,}(?:-\w+)*|/tmp/\S*"
 )
 _BRANCH = re.compile(r"[\w.-]+(?:/[\w.-]+)+")
 _ABOUT_BRANCHES = frozenset("checkout switch push pull merge rebase branch fetch worktree cherry-pick pr mr".split())
@@ -68,7 +68,7 @@ class Comparison(Value):
     @property
     def has_other_start(self) -> bool:
         """Whether another program was started, or the same one in another way."""
-        return self.wrong_start != self.right_start
+        return self.wrong_start != self.right_start or (bool(self.right.source) and not self.wrong.source)
 
     @property
     def new_settings(self) -> tuple[str, ...]:

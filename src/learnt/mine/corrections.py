@@ -38,7 +38,7 @@ from learnt.mine.complaint import (
     rejects_option,
     states_demand,
 )
-from learnt.mine.refusals import correct_tool_call, describe_left_folder, find_moved_file
+from learnt.mine.refusals import correct_tool_call, describe_left_folder, find_moved_file, shorten_paths
 from learnt.mine.shell import Part, changes_state, folder_of, is_about_files, is_build, is_check
 from learnt.model import TITLE_LIMIT, Discovery, Retry
 from learnt.text.clean import fold
@@ -104,7 +104,9 @@ def _correct_command(failure: FailedCall, success: WorkingCall) -> Settlement:
         )
         if comparison is not None and _sends_alike(comparison):
             lesson = _Lesson(failure, success, comparison)
-            return True, lesson.find() if lesson.is_worth_learning() else None
+            if lesson.is_worth_learning():
+                return True, lesson.find()
+            return not is_about_files(wrong), None  # a missing file may be found elsewhere
     return False, None
 
 
@@ -148,9 +150,9 @@ class _Lesson:
             return self._describe_folder()
         if comparison.is_equal:
             return self._describe_prerequisite()
-        if is_rewritten or not self._is_related():
-            return None
-        return self._describe_change()
+        if _UNPARSED.search(failure.output) and (pieces := self._find_changed_piece()):
+            return self._describe_rewriting(*pieces)
+        return None if is_rewritten or not self._is_related() else self._describe_change()
 
     # What differs
 
@@ -181,6 +183,8 @@ class _Lesson:
         removed, added = self._list_lasting_words()
         if not removed and not added:
             return self._shows_form()
+        if "<id>" in failure.reason(self._folder) and not rejects_option(failure.error):
+            return False  # it is about one commit or object
         if failure.is_in_code and any(word[0] != "-" or _SELECTS.match(word) for word in added[:1]):
             return False
         if removed and added:
@@ -192,8 +196,8 @@ class _Lesson:
             return is_named or _USAGE.search(failure.output) is not None or self._names_change(failure.output)
         if self._names_change(failure.output):
             return True
-        is_plain_option = any(word.startswith("-") for word in added) and "<id>" not in failure.reason(self._folder)
-        return not self._edits and (is_plain_option or _USAGE.search(failure.error) is not None)
+        is_option = any(word.startswith("-") for word in added)
+        return not self._edits and (is_option or _USAGE.search(failure.error) is not None)
 
     def _list_lasting_words(self) -> tuple[list[str], list[str]]:
         """Return the words that only one of the commands has, without names of one day and what replaced them."""
@@ -224,6 +228,8 @@ class _Lesson:
         if passes_by_itself(failure.error):
             return None
         wrong, right = (format_command(part, self._folder) for part in (comparison.wrong, comparison.right))
+        if before == after:
+            before, after = wrong, right
         text = self._title(f"Use `{_shorten(right, after)}` instead of `{_shorten(wrong, before)}`")
         return self._make(text, failed=wrong, worked=right)
 
@@ -257,8 +263,6 @@ class _Lesson:
 
     def _describe_change(self) -> Discovery | None:
         failure, comparison = self._failure, self._comparison
-        if _UNPARSED.search(failure.output) and (pieces := self._find_changed_piece()):
-            return self._describe_rewriting(*pieces)
         command = " ".join(comparison.wrong.intent)
         wrong, right = self._show(comparison.wrong), self._show(comparison.right)
         if self._shows_form():
@@ -267,7 +271,10 @@ class _Lesson:
             return None
         head = self._say_change(command, wrong, right)
         text = head if rejects_option(failure.error) else self._title(head)
-        return self._make(text, failed=wrong, worked=right) if len(head) <= TITLE_LIMIT else None
+        if len(head) > TITLE_LIMIT:
+            text = self._title(f"`{command}`")
+        is_said = len(head) <= TITLE_LIMIT or (": " in text and states_demand(text))
+        return self._make(text, failed=wrong, worked=right) if is_said else None
 
     def _say_change(self, command: str, wrong: str, right: str) -> str:
         """Return what to write instead, as the beginning of a sentence."""
@@ -278,9 +285,9 @@ class _Lesson:
             return f"Quote `{generalise(quoted, self._folder)}` for `{command}`"
         if comparison.wrong.intent != comparison.right.intent:
             return f"Use `{_shorten(right, ' '.join(comparison.right.intent))}` instead of `{_shorten(wrong, command)}`"
-        less, more = (self._show_runs(runs) for runs in (comparison.removed, comparison.added))
+        less, more = map(self._show_words, self._list_lasting_words())
         if rejects_option(self._failure.error) and less.startswith("-"):
-            is_option = more.startswith("-") and len(comparison.added) == 1
+            is_option = more.startswith("-") and len(_join(comparison.added)) <= 2
             return f"`{command}` has no `{less.partition('=')[0]}`: " + (
                 f"use `{more}`" if is_option else "leave it out"
             )
@@ -290,6 +297,8 @@ class _Lesson:
             return f"Leave out `{less}` in `{command}`"
         if len(wrong) + len(right) <= _MAX_PIECE_LENGTH:
             return f"Use `{right}` instead of `{wrong}`"
+        if "/" in less and "/" in more and " " not in less + more:
+            less, more = shorten_paths(less, more)
         return f"`{command}` with `{more}`, not `{less}`"
 
     def _name_target(self, command: str) -> str:
@@ -303,9 +312,8 @@ class _Lesson:
             else command
         )
 
-    def _show_runs(self, runs: Sequence[Sequence[str]]) -> str:
-        words = [format_command(Part(words=(word,)), self._folder) for run in runs for word in run]
-        return " ".join(dict.fromkeys(words))
+    def _show_words(self, words: Sequence[str]) -> str:
+        return " ".join(dict.fromkeys(format_command(Part(words=(word,)), self._folder) for word in words))
 
     def _find_changed_piece(self) -> tuple[str, str] | None:
         """Return the piece of a long expression that could not be parsed, and its replacement."""

@@ -39,9 +39,7 @@ _REFUSALS = (
     ),
 )
 # The agent says that it had changed the text itself.
-_ADMITS = re.compile(
-    r"\balready (?:\w+ )?(?:appl|chang|did|done|edit|fix|made|mov|remov|renam|replac|updat)\w*", re.IGNORECASE
-)
+_ADMITS = re.compile(r"\bI(?:'ve|'d| have| had)? already\b", re.IGNORECASE)
 _TOO_LARGE = re.compile(r"exceeds? (?:the )?maximum|too large|larger than", re.IGNORECASE)
 _DID_YOU_MEAN = re.compile(r"did you mean:? [`'\"]?([\w./-]+)", re.IGNORECASE)
 _PATH = re.compile(r"(?:[\w.@~+-]*/)*[\w.@+-]+")
@@ -58,7 +56,7 @@ def correct_tool_call(failure: FailedCall, success: WorkingCall) -> Settlement:
         if re.search(pattern, failure.error, re.IGNORECASE):
             if not same_file and not (call.tool == failed_call.tool and not failed_call.path):
                 return False, None
-            is_own_doing = failure.is_own_doing and any(map(_ADMITS.search, success.said))
+            is_own_doing = failure.is_own_doing and any(map(_ADMITS.search, success.said[:1]))
             return True, (None if is_own_doing else _explain_refusal(failure, success, advice))
     if NOT_THERE.search(failure.error) and failed_call.path and not same_file:
         return find_moved_file(failure, success)
