@@ -272,9 +272,9 @@ class _Lesson:
         head = self._say_change(command, wrong, right)
         text = head if rejects_option(failure.error) else self._title(head)
         if len(head) > TITLE_LIMIT:
-            text = self._title(f"`{command}`")
-        is_said = len(head) <= TITLE_LIMIT or (": " in text and states_demand(text))
-        return self._make(text, failed=wrong, worked=right) if is_said else None
+            demand = self._title(f"`{command}`")
+            text = demand if ": " in demand and states_demand(demand) else f"Use `{right}`"
+        return self._make(text, failed=wrong, worked=right) if len(text) <= TITLE_LIMIT else None
 
     def _say_change(self, command: str, wrong: str, right: str) -> str:
         """Return what to write instead, as the beginning of a sentence."""
