@@ -219,7 +219,7 @@ def redact_discovery(context: Context, discovery: Discovery, task: Task) -> Disc
     """Return a discovery without secrets, with its task and its commit."""
     texts = {
         name: redact(getattr(discovery, name))[0][:TEXT_LIMIT]
-        for name in ("text", "failed", "error", "worked", "excerpt")
+        for name in ("text", "failed", "error", "worked", "excerpt", "observed", "advice")
     }
     files = tuple(path for path in discovery.files if redact(path)[0] == path)
     commit = discovery.commit or (head_commit(context.root) if context.root else "")

@@ -107,6 +107,8 @@ def _make_title(text: str, error: str) -> str:
 def _describe(discovery: Discovery, text: str) -> tuple[str, str]:
     """Return the observation and the action."""
     failed, error, worked = discovery.failed, discovery.error, discovery.worked
+    if discovery.advice:
+        return discovery.observed or f"`{failed}` failed: {error}.", discovery.advice
     if discovery.rule == "command" and failed and worked:
         if text.startswith("When `"):
             observation = f"`{failed}` failed: {error}. After `{worked}` it passed."

@@ -31,6 +31,7 @@ _RECENT_TASKS = """
      order by 2 desc, 1 desc
      limit :limit
 """
+_NOT_STORED = ("observed", "advice", "retry")
 _VERIFIED_FIELDS = ("tried", "reason", "error", "avoid", "suggestion", "category", "files")
 
 
@@ -225,7 +226,8 @@ def add(database: Database, discovery: Discovery, *, at: int, learning: str = ""
     """Store a discovery once per task; return in how many tasks it has been made."""
     sign = discovery_key(discovery)
     outcome = {"sign": sign, "learning": learning, "skipped": skipped, "created_at": at}
-    row = {"id": text_id("disc", f"{sign} {discovery.task}"), **discovery.as_dict(), **outcome}
+    fields = {name: value for name, value in discovery.as_dict().items() if name not in _NOT_STORED}
+    row = {"id": text_id("disc", f"{sign} {discovery.task}"), **fields, **outcome}
     row["git_commit"] = row.pop("commit")
     row["files"] = json.dumps(discovery.files, ensure_ascii=False)
     changes = "learning = :learning, skipped = :skipped"
