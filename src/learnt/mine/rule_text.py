@@ -13,12 +13,13 @@ from learnt.model import TITLE_LIMIT
 from learnt.text.clean import fold
 from learnt.text.fence import QUOTING
 from learnt.text.sentences import is_whole, split_sentences, strip_markup
-from learnt.text.titles import cut_title
 from learnt.text.verbs import is_base_form, list_words
 
 _MIN_WORDS = 2
+_ALSO_VERBS = ("test", "lint", "benchmark", "favor", "favour")  # at the start of a rule they are verbs
 _MIN_WORDS_STANDING = 4
 _MIN_TITLE_LENGTH = 25
+_MIN_CLAUSE_LENGTH = 15
 _MAX_LABEL_WORDS = 4
 _MAX_CODE_IN_TITLE = 60
 _NEGATIVE = re.compile(
@@ -55,8 +56,10 @@ _PRONOUN = re.compile(
 _IMPORT = re.compile(r"@[\w~./-]+/?[\w.-]+")
 _LINK = re.compile(r"!?\[[^\[\]]*\]\([^()\s]*[^()]*\)|<?https?://[^\s<>]+>?")
 _LINK_FIRST = re.compile(r"\s*(?:[^\w\s\[]+\s*)?(?:\[[^\[\]]*\]\([^()]*\)|https?://\S+)")
-_PATH = re.compile(r"`?(?:\.{0,2}/)?[\w@.*{}\[\]-]+(?:/[\w@.*{}\[\]-]*)+`?|`?[\w@.-]+\.[a-z]{1,5}`?(?=\s|:)|`[\w.-]+/`")
-_AFTER_PATH = re.compile(r"\s*(?:[-–—:→(]|is\b|are\b|contains?\b|enthält\b|contient\b|contiene\b)")
+_NAME = re.compile(
+    r"`[^`\s]+`|`[A-Z][^`]*`|(?:\.{0,2}/)?[\w@.*{}\[\]-]+(?:/[\w@.*{}\[\]-]*)+|[\w@.-]+\.[a-z]{1,5}(?=\s|:)"
+)
+_AFTER_NAME = re.compile(r"\s*(?:[-–—:→(]|is\b|are\b|contains?\b|enthält\b|contient\b|contiene\b)")
 _ROLE = re.compile(
     r"(?:you are|you're|act as|your (?:role|task|job) is|du bist|sie sind|tu es|vous êtes|eres)\b|"
     r"this (?:file|document) (?:provides|contains|gives|describes|is)\b|guidance (?:for|to) (?:claude|codex|gemini|ai)",
@@ -88,6 +91,17 @@ _REMARKS = re.compile(
     r"weil|da|damit|sodass|z\. ?B\.|parce que|car|afin|par exemple|porque|ya que|para que|por ejemplo)\b",
     re.IGNORECASE,
 )
+_PHRASES = re.compile(
+    r"\s+(?:to|from|with|for|in|into|per|by|via|using|as|at|on|of|after|when|where|while|until|during|mit|für|bei|von|aus|"
+    r"avec|pour|dans|con|para|en)\b",
+    re.IGNORECASE,
+)
+_CUT = re.compile(
+    r"\b(?:whether|if|that|to|the|a|an|and|or|of|with|by|for|as|when|be|is|are|ob|dass|wenn|und|oder|si|que|et|y)$",
+    re.IGNORECASE,
+)
+_AFTER_COMMAND = re.compile(r"\s+(?:#|//)\s.*")
+_LABEL_LEAD = re.compile(r"[^.:!?`]{1,60}:\s+")
 _CLAUSES = re.compile(r",\s|:\s|\s+(?:and|or|but|so|then|und|oder|aber|et|ou|mais|y|o|pero)\b", re.IGNORECASE)
 
 
@@ -98,22 +112,30 @@ def plain_text(text: str) -> str:
     return fold(_BULLET_SIGN.sub("", strip_markup("".join(pieces))))
 
 
-def asks_for_something(text: str) -> str:
-    """Return `not` for a text with a prohibition, `do` for one with another demand, and nothing for a description."""
+def asks_for_something(text: str, *, strictly: bool = False) -> str:
+    """Return `not` for a text with a prohibition, `do` for one with another demand, and nothing for a description.
+
+    With `strictly`, a verb after a label is no demand: `Purpose: give shops a till` describes.
+    """
     prose = _CODE_SPAN.sub("`x`", text)
     if _NEGATIVE.search(prose):
         return "not"
-    if _DUTY.search(prose) or any(map(_starts_with_verb, split_sentences(prose))):
+    if _DUTY.search(prose) or any(_starts_with_verb(part, strictly=strictly) for part in split_sentences(prose)):
         return "do"
     return ""
 
 
-def _starts_with_verb(sentence: str) -> bool:
-    for part in (sentence, *(sentence[lead.end() :] for lead in [_LEAD.match(sentence)] if lead)):
+def _starts_with_verb(sentence: str, *, strictly: bool) -> bool:
+    lead = None if strictly else _LEAD.match(sentence)
+    for part in (sentence, *([sentence[lead.end() :]] if lead else ())):
         words = list_words(part[:60])
-        if words and part.lstrip("\"'“(").startswith(words[0]) and is_base_form(words[0]):
+        if words and part.lstrip("\"'“(").startswith(words[0]) and _is_verb(words[0]):
             return True
     return False
+
+
+def _is_verb(word: str) -> bool:
+    return is_base_form(word) or word.lower() in _ALSO_VERBS
 
 
 def split_demands(text: str) -> list[str]:
@@ -145,10 +167,13 @@ def is_label(text: str) -> bool:
     return _LABEL.match(text) is not None
 
 
-def describes_path(text: str) -> bool:
-    """Return whether a text says what a file or folder is, as in `src/` - the application."""
-    path = _PATH.match(text)
-    return path is not None and _AFTER_PATH.match(text, path.end()) is not None
+def describes_name(text: str) -> bool:
+    """Return whether a text says what a file, a folder or a name in the code is, as in `src/` - the application.
+
+    What a command does is worth knowing, so `make db` - create the database is none.
+    """
+    name = _NAME.match(text)
+    return name is not None and _AFTER_NAME.match(text, name.end()) is not None
 
 
 def find_reason_against(text: str, *, has_more: bool) -> str:
@@ -177,34 +202,69 @@ def is_link(text: str) -> bool:
     return is_only_link or (_LINK_FIRST.match(text) is not None and not asks_for_something(rest))
 
 
-def make_title(text: str, *, intros: Sequence[str] = (), code: str = "") -> str:
-    """Return a complete title for a rule: its first sentence, after what introduces it if there is room."""
-    sentences = split_sentences(text.rstrip(":：")) or [text]
-    sentence = sentences[0]
-    if len(sentence.split()) < _MAX_LABEL_WORDS and len(sentences) > 1:
+def is_cut(text: str) -> bool:
+    """Return whether a text ends where its sentence goes on, so that what follows makes no sense without it."""
+    return _CUT.search(text) is not None
+
+
+def make_title(text: str, *, intros: Sequence[str] = (), code: str = "", room: int = 0) -> str:
+    """Return a complete title for a rule: its first sentence, after what introduces it if there is room.
+
+    If the text introduces code, its last sentence is the rule. `room` is how many characters the title must leave.
+    """
+    limit = TITLE_LIMIT - room
+    sentences = split_sentences(text) or [text]
+    introduces = text.endswith((":", "："))
+    sentence = sentences[-1 if introduces else 0]
+    if not introduces and len(sentence.split()) < _MAX_LABEL_WORDS and len(sentences) > 1:
         sentence = f"{sentence} {sentences[1]}"
-    if code and text.endswith((":", "：")):
-        sentence = f"{sentence}: {_name_code(code)}"
-    sentence = sentence.rstrip(" .;,")
+    sentence = sentence.rstrip(" .;,:：")
+    if introduces and code:
+        sentence = _add_code(sentence, code)
     introduced = ": ".join((*intros[-1:], sentence))
-    return introduced if len(introduced) <= TITLE_LIMIT else _shorten(sentence)
+    return introduced if len(introduced) <= limit else _shorten(sentence, limit)
 
 
-def _name_code(code: str) -> str:
-    lines = [line.strip().removeprefix("$ ") for line in code.split("\n") if line.strip()]
-    commands = [line for line in lines if not line.startswith(("#", "//"))] or lines
-    first = f"`{commands[0]}`" if len(commands[0]) <= _MAX_CODE_IN_TITLE and "`" not in commands[0] else "code"
-    return first if len(commands) == 1 else f"{first} ({len(commands)} lines)"
-
-
-def _shorten(sentence: str) -> str:
-    """Return a sentence that fits into a title: without remarks, without its last clauses, or cut with an ellipsis."""
-    if len(sentence) <= TITLE_LIMIT:
+def _add_code(sentence: str, code: str) -> str:
+    """Return a sentence with the command below it, or alone if it makes sense alone and the code is longer."""
+    lines = [_AFTER_COMMAND.sub("", line.strip().removeprefix("$ ")) for line in code.split("\n") if line.strip()]
+    commands = [line for line in lines if line and not line.startswith(("#", "//"))]
+    is_short = bool(commands) and len(commands[0]) <= _MAX_CODE_IN_TITLE and "`" not in commands[0]
+    if not is_short or (len(commands) > 1 and is_whole(sentence)):
         return sentence
-    for pattern in (_REMARKS, _CLAUSES):
-        ends = [match.start() for match in pattern.finditer(sentence[: TITLE_LIMIT + 10])]
-        for end in reversed([end for end in ends if _MIN_TITLE_LENGTH <= end <= TITLE_LIMIT]):
+    more = f" ({len(commands)} lines)" if len(commands) > 1 else ""
+    return f"{sentence}: `{commands[0]}`{more}"
+
+
+def _shorten(sentence: str, limit: int) -> str:
+    """Return a sentence that fits: without remarks, last clauses or objects; otherwise cut, with an ellipsis."""
+    if len(sentence) <= limit:
+        return sentence
+    least = max(_MIN_TITLE_LENGTH, _find_main_clause(sentence) + _MIN_CLAUSE_LENGTH)
+    for pattern in (_REMARKS, _CLAUSES, _PHRASES):
+        ends = [match.start() for match in pattern.finditer(sentence[: limit + 10])]
+        for end in reversed([end for end in ends if least <= end <= limit]):
             head = sentence[:end].rstrip(" ,;:.")
-            if head.count("`") % 2 == 0 and head.count("(") == head.count(")") and is_whole(head):
+            if _is_balanced(head) and not is_cut(head) and (pattern is _REMARKS or _says_something(head)):
                 return head
-    return f"{cut_title(sentence[: TITLE_LIMIT - 1]).rstrip(' ,;:.')}…"
+    space = sentence.rfind(" ", limit // 2, limit - 1)
+    return sentence[: space if space > 0 else limit - 1].rstrip(" ,;:.") + "…"
+
+
+def _is_balanced(text: str) -> bool:
+    return text.count("(") == text.count(")") and text.count("`") % 2 == 0 and text.count('"') % 2 == 0
+
+
+def _says_something(text: str) -> bool:
+    """Return whether the beginning of a sentence is a sentence: it has a predicate, or a demand after a side clause."""
+    clauses = text.split(", ") if names_situation(text) else [text]
+    return is_whole(text) or any(_starts_with_verb(clause, strictly=True) for clause in clauses)
+
+
+def _find_main_clause(sentence: str) -> int:
+    """Return where a sentence goes on after a label and a clause that says when it applies."""
+    label = _LABEL_LEAD.match(sentence)
+    start = label.end() if label else 0
+    if not _SITUATION.match(sentence, start):
+        return 0
+    return max(0, sentence.find(", ", start))

@@ -14,14 +14,16 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from itertools import accumulate
 
 from learnt.learnings_file.lines import ID_COMMENT, ON_TRIAL, category_of
 from learnt.learnings_file.read import TITLE, UPDATED, drop_comments, find_fence, split_lines, split_units
 from learnt.mine.rule_text import (
     asks_for_something,
-    describes_path,
+    describes_name,
     find_reason_against,
+    is_cut,
     is_label,
     is_link,
     is_self_standing,
@@ -47,15 +49,16 @@ _NESTED_INDENT = 2
 _BOLD_HEADING_LEVEL, _PLAIN_HEADING_LEVEL = 7, 8
 _BULLET = re.compile(r"[ \t]*(?:[-*+•▪‣◦·]|(\d{1,3}[.)]|\(?[a-z]\)))[ \t]+")
 _FENCE_IN_ITEM = re.compile(r"([ \t]*)[-*+]([ \t]+)(?=`{3,}[^`]*$|~{3,})")
-_QUOTE = re.compile(r"^ {0,3}(?:> ?)+(?:\[!\w+\][ \t]*)?")
+_QUOTE = re.compile(r"^([ \t]*)(?:> ?)+(?:\[!\w+\][ \t]*)?")
 _TAG_LINE = re.compile(r"[ \t]*</?[A-Za-z][\w.:-]*(?:[ \t][^<>]*)?>[ \t]*")
+_UNDERLINE = re.compile(r"[^\n]*\n {0,3}(?:={2,}|-{2,})[ \t]*(?:\n|$)")
 _EXAMPLE = re.compile(r"[ \t]*<[\w-]*example", re.IGNORECASE)
 _EXAMPLE_END = re.compile(r"[ \t]*</[\w-]*example", re.IGNORECASE)
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(?:(?!---)[^\n]*\n)*---[ \t]*(?:\n|$)")
 _FIELD = re.compile(r"([A-Za-z][\w-]*)[ \t]*:[ \t]*(.*)")
 _GLOB_FIELDS = ("globs", "glob", "paths", "applyto")
 _EVERY_FILE = ("*", "**", "**/*", "*.*", "**/*.*")
-_NUMBERING = re.compile(r"(?:\d+(?:\.\d+)*[.)]?|[A-Z][.)])[ \t]+")
+_NUMBERING = re.compile(r"^(?:\d+(?:\.\d+)*[.)]?|[A-Z][.)])[ \t]+")
 _UNSPOKEN = re.compile(r"^[^\w`@/.(\"'«“]+|[^\w`)\"'»”.!?%+]+$")
 # Headings that say nothing about what the rules below them are about.
 _GENERIC = frozenset(
@@ -194,7 +197,7 @@ def _visible_lines(text: str) -> Iterator[str]:
         elif len(unit) > 1:
             yield from unit
         else:
-            line = drop_comments(_QUOTE.sub("", unit[0])).expandtabs(4)
+            line = drop_comments(_QUOTE.sub(r"\1", unit[0])).expandtabs(4)
             yield "" if _TAG_LINE.fullmatch(line) or find_fence(line) else line
 
 
@@ -212,6 +215,12 @@ class _Node:
         self.more: list[str] = []
         """Further paragraphs: reasons and details."""
         self.code = ""
+
+    def without_details(self) -> _Node:
+        """Return the text alone."""
+        alone = copy(self)
+        alone.children, alone.more, alone.code = [], [], ""
+        return alone
 
     @property
     def is_item(self) -> bool:
@@ -235,13 +244,14 @@ class _RuleFinder:
         self._nodes: list[_Node] = []
         self._items: list[_Node] = []  # the item that was read last, and those that it is nested in
         self._has_title = False
+        self._title = ""
 
     def read(self, text: str) -> None:
         """Read a whole file."""
         starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
         blocks = list(read_blocks(text))
         levels = [_heading_level(text, block) for block in blocks if block.kind == HEADING]
-        self._has_title = levels.count(1) == 1 and levels[0] == 1
+        self._has_title = levels[:1] == [1] and (levels.count(1) == 1 or levels[1] > 1)
         for block in blocks:
             line = bisect_right(starts, block.start)
             prefix = text[starts[line - 1] : block.start]
@@ -249,13 +259,15 @@ class _RuleFinder:
         self._end_section()
 
     def _read_block(self, block: Block, line: int, *, prefix: str, level: int) -> None:
-        if block.kind == HEADING:
+        if block.kind == HEADING and not (level == _BOLD_HEADING_LEVEL and is_self_standing(plain_text(block.text))):
             self._end_section()
+            if not self._headings and level == 1 and self._has_title and not self._title:
+                self._title = _read_heading(block.text)
             self._headings = [(above, name) for above, name in self._headings if above < level]
             self._headings.append((level, _read_heading(block.text)))
         elif block.kind == ITEM:
             self._read_item(block, line, prefix)
-        elif block.kind == PARAGRAPH:
+        elif block.kind in (PARAGRAPH, HEADING):
             self._items = []
             self._nodes.append(_Node(block, line))
         elif block.kind == CODE:
@@ -336,13 +348,12 @@ class _RuleFinder:
     def _take(self, node: _Node, intros: tuple[str, ...]) -> None:
         """Make rules of a node and of those below it."""
         if not node.children:
-            for text in split_demands(node.text) if not node.is_item and not intros else [node.text]:
-                self._add(node, text, intros)
+            self._take_sentences(node, intros)
             return
         if node.introduces and not node.ordered and not any(child.ordered for child in node.children):
             intro = node.text.rstrip(":：").rstrip()
-            if _are_fragments(node.children):
-                self._add(node, f"{intro}: {', '.join(child.text for child in node.children)}", intros)
+            if _are_fragments(node.children) or is_cut(intro):
+                self._add(node, f"{intro}: {', '.join(map(_flatten, node.children))}", intros)
                 return
             for child in node.children:
                 self._take(child, (*intros, intro))
@@ -357,6 +368,13 @@ class _RuleFinder:
             if child not in fragments:
                 self._take(child, (*intros, node.text.rstrip(".")))
 
+    def _take_sentences(self, node: _Node, intros: tuple[str, ...]) -> None:
+        """Make a rule of a text, or one of each sentence of a paragraph; code and reasons belong to the last one."""
+        *others, last = split_demands(node.text) if not node.is_item and not intros else [node.text]
+        for sentence in others:
+            self._add(node.without_details(), sentence, intros)
+        self._add(node, last, intros)
+
     def _take_steps(self, node: _Node, intros: tuple[str, ...]) -> None:
         """Make one rule of a text and its steps."""
         intro = node.text.rstrip(".:：")
@@ -365,7 +383,8 @@ class _RuleFinder:
             self._leave_out(node.text, "a long procedure", node.line)
             return
         in_one_line = f"{intro}: {', then '.join(child.text.rstrip('.') for child in node.children)}"
-        short = in_one_line if len(in_one_line) <= TITLE_LIMIT else f"{intro} ({len(node.children)} steps)"
+        number = f" ({len(node.children)} steps)"
+        short = in_one_line if len(in_one_line) <= TITLE_LIMIT else make_title(f"{intro}:", room=len(number)) + number
         self._add(node, f"{intro}:\n{steps}", intros, title=short)
 
     def _add(self, node: _Node, text: str, intros: tuple[str, ...], *, title: str = "") -> None:
@@ -382,8 +401,8 @@ class _RuleFinder:
         if any(key_of(name) in _NEGATIVE for _, name in self._headings[-1:]) and asks_for_something(text) != "not":
             polarity = "avoid"
         path = self._path()
-        if path and not intros and needs_subject(text):
-            intros = (path[-1],)
+        if path and not intros and (needs_subject(text) or names_situation(path[-1])):
+            intros = (path[-1].rstrip("."),)
         title = title or make_title(text, intros=intros, code=node.code)
         whole = "\n\n".join(filter(None, (": ".join((*intros, text)), *node.more, _indent_code(node.code))))
         rule = Rule(
@@ -410,8 +429,11 @@ class _RuleFinder:
         reason = find_reason_against(text, has_more=bool(node.code or node.more or intros))
         if reason or self._takes_all:
             return "" if self._takes_all and reason.startswith("describes") else reason
-        must_ask = not node.is_item or self._is_describing() or describes_path(text)
-        if must_ask and not any(asks_for_something(part) for part in (*intros, text)):
+        is_describing = self._is_describing() or describes_name(text)
+        parts = (*intros, text)
+        if (is_describing or not node.is_item) and not any(
+            asks_for_something(part, strictly=is_describing) for part in parts
+        ):
             return "describes the project"
         return ""
 
@@ -420,11 +442,12 @@ class _RuleFinder:
 
     def _path(self) -> list[str]:
         """Return the headings above, without the file's title."""
-        names = [name for level, name in self._headings if level > 1 or not self._has_title]
-        return [name for name in names if name]
+        return [name for level, name in self._headings if name and not (level == 1 and name == self._title)]
 
     def _category(self, path: Sequence[str]) -> str:
-        named = [name for name in path if key_of(name) not in _GENERIC | _NEGATIVE and name != ON_TRIAL]
+        named = [
+            name.replace("`", "") for name in path if key_of(name) not in _GENERIC | _NEGATIVE and name != ON_TRIAL
+        ]
         if not named:
             return ""
         return category_of(named[0].capitalize() if named[0].istitle() or named[0].islower() else named[0])
@@ -443,8 +466,8 @@ def _heading_level(text: str, block: Block) -> int:
     marks = text[start : block.start].strip()
     if marks.startswith("#"):
         return len(marks)
-    below = text[block.end : block.end + 5].lstrip("\n")
-    return 1 if below.startswith("=") else 2 if below.startswith("-") else _BOLD_HEADING_LEVEL
+    underline = _UNDERLINE.match(text, block.end)
+    return _BOLD_HEADING_LEVEL if underline is None else 1 if "=" in underline[0] else 2
 
 
 def _read_heading(text: str) -> str:
