@@ -46,9 +46,10 @@ _MAX_FRAGMENTS_LENGTH = 300
 _MAX_HEADING_WORDS = 6
 _MAX_CODE_LENGTH = 1_500
 _NESTED_INDENT = 2
+_MAX_DEPTH = 20
 _BOLD_HEADING_LEVEL, _PLAIN_HEADING_LEVEL = 7, 8
 _BULLET = re.compile(r"[ \t]*(?:[-*+•▪‣◦·]|(\d{1,3}[.)]|\(?[a-z]\)))[ \t]+")
-_FENCE_IN_ITEM = re.compile(r"([ \t]*)[-*+]([ \t]+)(?=`{3,}[^`]*$|~{3,})")
+_FENCE_IN_ITEM = re.compile(r"^([ \t]*)[-*+]([ \t]+)(?=`{3,}[^`]*$|~{3,})")
 _QUOTE = re.compile(r"^([ \t]*)(?:> ?)+(?:\[!\w+\][ \t]*)?")
 _TAG_LINE = re.compile(r"[ \t]*</?[A-Za-z][\w.:-]*(?:[ \t][^<>]*)?>[ \t]*")
 _UNDERLINE = re.compile(r"[^\n]*\n {0,3}(?:={2,}|-{2,})[ \t]*(?:\n|$)")
@@ -59,7 +60,9 @@ _FIELD = re.compile(r"([A-Za-z][\w-]*)[ \t]*:[ \t]*(.*)")
 _GLOB_FIELDS = ("globs", "glob", "paths", "applyto")
 _EVERY_FILE = ("*", "**", "**/*", "*.*", "**/*.*")
 _NUMBERING = re.compile(r"^(?:\d+(?:\.\d+)*[.)]?|[A-Z][.)])[ \t]+")
-_UNSPOKEN = re.compile(r"^[^\w`@/.(\"'«“]+|[^\w`)\"'»”.!?%+]+$")
+_LEADING_SIGNS = re.compile(r"^[^\w`@/.(\"'«“]+")
+_SIGNS = "-–—*#_:;,=~|<>•·→ "
+_MAX_LINE_LENGTH = 5_000
 # Headings that say nothing about what the rules below them are about.
 _GENERIC = frozenset(
     "rules guidelines guidance instructions conventions notes important critical general memories memory preferences "
@@ -186,7 +189,7 @@ def _visible_lines(text: str) -> Iterator[str]:
 
     Examples between tags are left out, too: many show what not to do.
     """
-    lines = [_FENCE_IN_ITEM.sub(r"\1 \2", line) for line in text.split("\n")]
+    lines = [_FENCE_IN_ITEM.sub(r"\1 \2", line[:_MAX_LINE_LENGTH]) for line in text.split("\n")]
     last_example = max((number for number, line in enumerate(lines) if _EXAMPLE_END.match(line)), default=-1)
     in_example = False
     for number, unit in split_units(lines):
@@ -283,6 +286,7 @@ class _RuleFinder:
             (self._items or self._nodes)[-1].more.append(plain_text(block.text))
             return
         self._leave_items(indent)
+        del self._items[_MAX_DEPTH:]
         node = _Node(block, line, indent=indent, ordered=bool(bullet and bullet[1]))
         (self._items[-1].children if self._items else self._nodes).append(node)
         self._items.append(node)
@@ -347,6 +351,8 @@ class _RuleFinder:
 
     def _take(self, node: _Node, intros: tuple[str, ...]) -> None:
         """Make rules of a node and of those below it."""
+        if not node.text:
+            return
         if not node.children:
             self._take_sentences(node, intros)
             return
@@ -472,7 +478,7 @@ def _heading_level(text: str, block: Block) -> int:
 
 def _read_heading(text: str) -> str:
     """Return a heading without numbers, symbols and marks, within the length of a category."""
-    plain = _UNSPOKEN.sub("", plain_text(text.rstrip("# ")).rstrip(":"))
+    plain = _LEADING_SIGNS.sub("", plain_text(text.rstrip("# "))).rstrip(_SIGNS)
     return fold(_NUMBERING.sub("", plain, count=1)[:TITLE_LIMIT]).replace("’", "'")
 
 
