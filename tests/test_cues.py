@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from learnt import InvalidValue, Memory
-from learnt.store import notices
-from learnt.store.notices import ASK, KEPT, Notice, NoticeRecord, NoticeShownRecord
+from learnt.store import happened
+from learnt.store.happened import ASK, KEPT, Notice, NoticeRecord
 from learnt.text.records import as_record
 from tests.conftest import Clock
 
@@ -67,11 +67,11 @@ def test_a_purge_deletes_the_cues_of_all_versions(memory: Memory, project: Path)
     learning = memory.add("Close the drawer", cues=["the till of Mr Miller jams"])
     memory.edit(learning.id, cues=CUES)
     task = memory.tasks.add("the till of Mr Miller jams again")
-    notices.add(memory.context.store.database, "task_1", KEPT, learning.id, at=1)
+    happened.add_notice(memory.context.store.database, "task_1", KEPT, learning.id, at=1)
     memory.purge(learning.id)
     assert memory.search("Kassensturz") == []
     assert "Miller" not in str(memory.tasks.get(task.id))
-    assert notices.find_unshown(memory.context.store.database, "task_1") == []
+    assert happened.unshown_notices(memory.context.store.database, "task_1") == []
     for path in (project / ".learnt").rglob("*"):
         assert not path.is_file() or b"Miller" not in path.read_bytes(), path
 
@@ -90,27 +90,27 @@ def test_an_import_takes_over_the_cues_and_believes_no_file_that_says_where_it_i
 
 def test_a_notice_is_told_once_in_a_conversation(memory: Memory, clock: Clock) -> None:
     database = memory.context.store.database
-    assert notices.add(database, "task_1", ASK, at=5)
-    assert notices.add(database, "task_1", KEPT, "learn_1", at=6)
-    assert not notices.add(database, "task_1", ASK, at=7)
-    assert notices.find_unshown(database, "task_2") == []
-    assert notices.find_unshown(database, "task_1") == [
+    assert happened.add_notice(database, "task_1", ASK, at=5)
+    assert happened.add_notice(database, "task_1", KEPT, "learn_1", at=6)
+    assert not happened.add_notice(database, "task_1", ASK, at=7)
+    assert happened.unshown_notices(database, "task_2") == []
+    assert happened.unshown_notices(database, "task_1") == [
         Notice(task="task_1", what=ASK, created_at=5),
         Notice(task="task_1", what=KEPT, subject="learn_1", created_at=6),
     ]
-    notices.mark_shown(database, "task_1", ASK, at=8)
-    assert [notice.what for notice in notices.find_unshown(database, "task_1")] == [KEPT]
-    assert not notices.add(database, "task_1", ASK, at=9), "once per conversation"
-    assert notices.find_unshown(database, "task_1", ASK) == []
+    happened.mark_notice_shown(database, "task_1", ASK, at=8)
+    assert [notice.what for notice in happened.unshown_notices(database, "task_1")] == [KEPT]
+    assert not happened.add_notice(database, "task_1", ASK, at=9), "once per conversation"
+    assert happened.unshown_notices(database, "task_1", ASK) == []
 
 
 def test_notices_can_be_spooled_in_any_order(memory: Memory) -> None:
     store = memory.context.store
     for record in (
-        NoticeShownRecord(task="task_1", what=ASK, at=2),
+        NoticeRecord(task="task_1", what=ASK, at=2, shown=True),
         NoticeRecord(task="task_1", what=ASK, at=1),
         NoticeRecord(task="task_1", what=KEPT, subject="learn_1", at=3),
     ):
         store.spool_for_later(record)
     store.replay_spool()
-    assert [notice.subject for notice in notices.find_unshown(store.database, "task_1")] == ["learn_1"]
+    assert [notice.subject for notice in happened.unshown_notices(store.database, "task_1")] == ["learn_1"]

@@ -346,11 +346,14 @@ class Memory:
         reason: str = "",
         add_tags: Sequence[str] = (),
         drop_tags: Sequence[str] = (),
+        add_cues: Sequence[str] = (),
+        drop_cues: Sequence[str] = (),
         by: str | None = None,
         **changes: Any,
     ) -> Learning:
         """Change fields of a learning; the fields are those of `add`. A person vouches for the result."""
-        return self._learnings.edit(id, changes, reason=reason, add_tags=add_tags, drop_tags=drop_tags, by=by)
+        more, fewer = {"tags": add_tags, "cues": add_cues}, {"tags": drop_tags, "cues": drop_cues}
+        return self._learnings.edit(id, changes, reason=reason, more=more, fewer=fewer, by=by)
 
     def archive(self, id: str, *, reason: str = "") -> Learning:
         """Remove a learning from lists and briefs; it can be restored."""

@@ -247,6 +247,8 @@ def _learning_of(sigil: LearningSigil, task: Task, *, at: int) -> Learning:
         id=new_id("learn", at),
         title=sigil.title,
         observation=sigil.text,
+        action=sigil.action,
+        cues=sigil.cues,
         tags=_tags(sigil.tags, find_tags(f"{task.title} {task.text} {sigil.text}")),
         domain=sigil.domain,
         category=sigil.category,

@@ -28,7 +28,7 @@ from learnt.weigh.confidence import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from learnt.flow.context import Context, Talk
@@ -106,23 +106,27 @@ class Learnings:
         changes: dict[str, Any],
         *,
         reason: str = "",
-        add_tags: Sequence[str] = (),
-        drop_tags: Sequence[str] = (),
+        more: Mapping[str, Sequence[str]],
+        fewer: Mapping[str, Sequence[str]],
         by: str | None = None,
     ) -> Learning:
-        """Change fields of a learning. A person vouches for the result; an agent's new text has to prove itself."""
+        """Change fields of a learning. A person vouches for the result; an agent's new text has to prove itself.
+
+        `more` and `fewer` are entries to add to the fields that are lists, and to remove from them.
+        """
         by = by or self._context.by
         if by != PERSON and (unsettable := [name for name in changes if name in _PERSONS_FIELDS]):
             raise WrongRequest(f"an agent cannot set `{unsettable[0]}`", hint="only a person can: ask the user")
         fields = read_fields(self._context.redact_record(changes))
         refuse_wild_patterns(fields)
-        more = set(read_fields(self._context.redact_record({"tags": add_tags}))["tags"])
-        fewer = set(read_fields({"tags": drop_tags})["tags"])
+        added, dropped = read_fields(self._context.redact_record(more)), read_fields(fewer)
 
         def decide(learning: Learning) -> dict[str, Any]:
-            tags = set(fields.get("tags", learning.tags))
-            changed = {**fields, "tags": tuple(sorted((tags | more) - fewer))}
-            return (vouch_by_person if by == PERSON else after_agents_edit)(learning, changed)
+            before = {name: fields.get(name, getattr(learning, name)) for name in more}
+            lists = {
+                name: [word for word in (*before[name], *added[name]) if word not in dropped[name]] for name in more
+            }
+            return (vouch_by_person if by == PERSON else after_agents_edit)(learning, {**fields, **read_fields(lists)})
 
         return alter(self._context, id, "edit", decide, reason=reason, by=by)
 

@@ -198,6 +198,8 @@ def edit_arguments(parser: Parser) -> None:
     parser.add_argument("--no-triggers", action="store_true", help="remove all triggers")
     parser.add_argument("--add-tag", action="append", metavar="TAG", help="a tag to add; repeatable")
     parser.add_argument("--drop-tag", action="append", metavar="TAG", help="a tag to remove; repeatable")
+    parser.add_argument("--add-when", action="append", metavar="TEXT", help="a situation to add; repeatable")
+    parser.add_argument("--drop-when", action="append", metavar="TEXT", help="a situation to remove; repeatable")
     parser.add_argument("--edit", action="store_true", help="change it in $EDITOR; the default without options")
     add_reason(parser)
     add_user(parser)
@@ -207,8 +209,13 @@ def edit_run(arguments: Arguments) -> None:
     fields = read_fields(arguments) | ({} if arguments.title is None else {"title": arguments.title})
     if arguments.no_triggers:
         fields["triggers"] = {}
-    tags: dict[str, Any] = {"add_tags": arguments.add_tag or (), "drop_tags": arguments.drop_tag or ()}
-    changes_something = bool(fields or any(tags.values()))
+    entries: dict[str, Any] = {
+        "add_tags": arguments.add_tag or (),
+        "drop_tags": arguments.drop_tag or (),
+        "add_cues": arguments.add_when or (),
+        "drop_cues": arguments.drop_when or (),
+    }
+    changes_something = bool(fields or any(entries.values()))
     in_editor = arguments.edit or (not changes_something and is_terminal(sys.stdin))
     with open_memory(arguments) as memory:
         before = memory.get(arguments.id)
@@ -216,7 +223,7 @@ def edit_run(arguments: Arguments) -> None:
         def save(edited: dict[str, Any]) -> Learning:
             changes = find_changes(before, edited) if in_editor else edited
             _refuse_changed_meanwhile(before, memory.get(arguments.id), changes)
-            return memory.edit(arguments.id, reason=arguments.reason, **tags, **changes)
+            return memory.edit(arguments.id, reason=arguments.reason, **entries, **changes)
 
         if in_editor:
             after = edit_learning({**select_editable(before), **fields}, save)

@@ -31,6 +31,10 @@ CALLER: ContextVar[str] = ContextVar("caller", default="mcp")
 
 _TaskId = Annotated[str, Field(description="The id that `brief` gave, task_…")]
 _Paths = Annotated[tuple[str, ...], Field(description="Files that are worked on")]
+_WHEN = (
+    "A few situations or symptoms in which it will matter again, in the words in which a user would put them, not in "
+    "those of the learning; at most 8, of 100 characters"
+)
 _Command = Annotated[str, Field(description="A command that is about to run")]
 
 
@@ -88,6 +92,7 @@ class Tools:
         action: Annotated[str, Field(description="What exactly to do next time")] = "",
         context: Annotated[str, Field(description="What you were working on")] = "",
         avoid: Annotated[bool, Field(description="Whether it is something to avoid")] = False,
+        when: Annotated[tuple[str, ...], Field(description=_WHEN)] = (),
         tags: Annotated[tuple[str, ...], Field(description="Words to find it by")] = (),
         files: Annotated[tuple[str, ...], Field(description="Files that it is about, as patterns: src/*.py")] = (),
         commands: Annotated[tuple[str, ...], Field(description="Commands that it is about")] = (),
@@ -101,6 +106,7 @@ class Tools:
                 action=action,
                 context=context,
                 polarity="avoid" if avoid else "do",
+                cues=when,
                 tags=tags,
                 triggers={"files": list(files), "commands": list(commands)},
                 task=task,
