@@ -20,7 +20,14 @@ from learnt.clients.registry import CLIENTS
 from learnt.errors import LearntError
 from learnt.flow.context import Context
 from learnt.flow.learnings import new_learning
-from learnt.flow.rules_paths import RulesSource, list_sources, read_source, read_text
+from learnt.flow.rules_paths import (
+    RulesSource,
+    find_rules_files,
+    is_rules_file,
+    list_sources,
+    read_source,
+    read_text,
+)
 from learnt.mine.quality import find_flaw_in
 from learnt.mine.rules_file import LeftOut, Rule, read_rules
 from learnt.model import PROGRAM, Learning, Value, new_id
@@ -91,6 +98,16 @@ class RulesFiles:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._store = context.store
+
+    @staticmethod
+    def find(folder: str) -> list[str]:
+        """Return the usual files with rules in a project's main folder."""
+        return find_rules_files(folder)
+
+    @staticmethod
+    def recognises(path: str, text: str = "") -> bool:
+        """Return whether a file has rules for agents, by its name and otherwise by its content."""
+        return is_rules_file(path, text)
 
     def read(self, path: str) -> list[RulesSource]:
         """Return the files with rules at a path, which may be a folder; raise WrongRequest if there is none."""

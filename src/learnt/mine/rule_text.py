@@ -16,7 +16,7 @@ from learnt.text.sentences import is_whole, split_sentences, strip_markup
 from learnt.text.verbs import is_base_form, list_words
 
 _MIN_WORDS = 2
-_ALSO_VERBS = ("test", "lint", "benchmark", "favor", "favour")  # at the start of a rule they are verbs
+_ALSO_VERBS = ("ask", "test", "lint", "benchmark", "favor", "favour")  # at the start of a rule they are verbs
 _MIN_WORDS_STANDING = 4
 _MIN_TITLE_LENGTH = 25
 _MIN_CLAUSE_LENGTH = 15
@@ -54,6 +54,7 @@ _PRONOUN = re.compile(
     r"(?:they|it|this|these|those|both|sie|diese|ils|elles|estos|estas)\b|.{0,60}\bthem\b", re.IGNORECASE
 )
 _IMPORT = re.compile(r"@[\w~./-]+/?[\w.-]+")
+_QUESTION = re.compile(r"[^.!?`]*\?(?:\s|$)")
 _LINK = re.compile(r"!?\[[^\[\]]*\]\([^()\s]*[^()]*\)|<?https?://[^\s<>]+>?")
 _LINK_FIRST = re.compile(r"\s*(?:[^\w\s\[]+\s*)?(?:\[[^\[\]]*\]\([^()]*\)|https?://\S+)")
 _NAME = re.compile(
@@ -102,7 +103,9 @@ _CUT = re.compile(
 )
 _AFTER_COMMAND = re.compile(r"\s+(?:#|//)\s.*")
 _LABEL_LEAD = re.compile(r"[^.:!?`]{1,60}:\s+")
-_CLAUSES = re.compile(r",\s|:\s|\s+(?:and|or|but|so|then|und|oder|aber|et|ou|mais|y|o|pero)\b", re.IGNORECASE)
+_CLAUSES = re.compile(
+    r",\s|:\s|\s(?:->|→)\s|\s+(?:and|or|but|so|then|und|oder|aber|et|ou|mais|y|o|pero)\b", re.IGNORECASE
+)
 
 
 def plain_text(text: str) -> str:
@@ -186,11 +189,18 @@ def find_reason_against(text: str, *, has_more: bool) -> str:
         return "describes a role or the file itself"
     if _IMPORT.fullmatch(text) or re.fullmatch(rf"(?:see|read) {_IMPORT.pattern}\.?", text, re.IGNORECASE):
         return "refers to another file"
-    if text.endswith("?"):
+    if _QUESTION.match(text):
         return "a question"
+    if not has_more and _is_word_list(text):
+        return "a list of words"
     if text.endswith((":", "：")) and not has_more:
         return "says nothing by itself"
     return "" if len(re.findall(r"\w+", text)) > _MIN_WORDS else "says too little"
+
+
+def _is_word_list(text: str) -> bool:
+    parts = text.rstrip(".").split(", ")
+    return len(parts) > _MIN_WORDS and all(len(part.split()) <= _MIN_WORDS for part in parts)
 
 
 def is_link(text: str) -> bool:
@@ -248,7 +258,8 @@ def _shorten(sentence: str, limit: int) -> str:
             if _is_balanced(head) and not is_cut(head) and (pattern is _REMARKS or _says_something(head)):
                 return head
     space = sentence.rfind(" ", limit // 2, limit - 1)
-    return sentence[: space if space > 0 else limit - 1].rstrip(" ,;:.") + "…"
+    head = sentence[: space if space > 0 else limit - 1]
+    return (head.rpartition("`")[0] if head.count("`") % 2 else head).rstrip(" ,;:.") + "…"
 
 
 def _is_balanced(text: str) -> bool:

@@ -73,8 +73,8 @@ _GENERIC = frozenset(
 # Below these headings, what is listed is not to be done.
 _NEGATIVE = frozenset(
     "don't dont donts don'ts do-not never avoid forbidden prohibited anti-patterns antipatterns not-allowed bad "
-    "what-not-to-do things-to-avoid never-do nicht verboten vermeiden niemals à-éviter interdit ne-pas evitar nunca "
-    "prohibido no-hacer".split()
+    "what-not-to-do things-to-avoid never-do nicht verboten vermeiden niemals à-éviter éviter évitez interdit ne-pas "
+    "evitar nunca prohibido no-hacer".split()
 )
 # Below these headings, only what asks for something is a rule.
 _DESCRIBING = frozenset(

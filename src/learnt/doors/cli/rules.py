@@ -16,8 +16,7 @@ from learnt.doors.cli.arguments import Arguments, open_memory, report_redactions
 from learnt.doors.cli.terminal import confirm
 from learnt.doors.output import format_count, is_terminal, note, paint, say, show_json
 from learnt.errors import WrongRequest
-from learnt.flow.rules_files import ADDED, KEPT, UNCHANGED, UPDATED, RulesImport, TakenRule
-from learnt.flow.rules_paths import find_rules_files, is_known_name, is_rules_file
+from learnt.flow.rules_files import ADDED, KEPT, UNCHANGED, UPDATED, RulesFiles, RulesImport, TakenRule
 from learnt.learnings_file.lines import heading_of
 
 RULES = "rules"
@@ -28,7 +27,7 @@ _EXAMPLE_LENGTH = 60
 
 def is_rules_path(path: str) -> bool:
     """Return whether a path alone says that there are rules: a folder, or a known name."""
-    return path != "-" and (os.path.isdir(path) or is_known_name(path))
+    return path != "-" and (os.path.isdir(path) or RulesFiles.recognises(path))
 
 
 def has_rules(content: bytes, name: str, format: str | None) -> bool:
@@ -37,12 +36,12 @@ def has_rules(content: bytes, name: str, format: str | None) -> bool:
         return format == RULES
     if content.removeprefix(codecs.BOM_UTF8).lstrip()[:1] in (b"{", b"["):
         return False
-    return is_rules_file(name, content[:1_000_000].decode("utf-8", "replace"))
+    return RulesFiles.recognises(name, content[:1_000_000].decode("utf-8", "replace"))
 
 
 def suggest_files(folder: str) -> str:
     """Return a hint that names the files with rules in a folder."""
-    found = find_rules_files(folder)
+    found = RulesFiles.find(folder)
     return f"here: {', '.join(f'`learnt import {name}`' for name in found)}" if found else "`learnt import --help`"
 
 
@@ -84,7 +83,7 @@ def _finish(arguments: Arguments, imported: RulesImport) -> None:
         show_json(_as_record(imported))
     elif imported.id:
         say(f"Imported: {imported.count(ADDED)} added, {imported.count(UPDATED)} updated")
-        note(f"`learnt undo {imported.id}` takes it back")
+        say(f"`learnt undo {imported.id}` takes it back")
     elif not imported.changes_something:
         say("Nothing new to take over.")
 

@@ -88,7 +88,7 @@ def import_run(arguments: Arguments) -> None:
     line = ", ".join(f"{count} {name}" for name, count in counts.items() if name not in ("id", "kept"))
     print_result(arguments, counts, f"Imported: {line}")
     if (imported.added or imported.updated) and not arguments.json:
-        note(f"`learnt undo {imported.id}` takes it back")
+        say(f"`learnt undo {imported.id}` takes it back")
     if counts["kept"] and not arguments.json:
         reason = (
             "Changed here after the file was written" if arguments.as_is else "Known here, and changed by --as-is only"
