@@ -123,9 +123,9 @@ class Filter(Value):
         if self.exclude_ids:
             excluded.append(database.one_of("learning.id", "exclude_ids"))
             parameters["exclude_ids"] = database.list_value(self.exclude_ids)
-        for number, pattern in enumerate(self.exclude_loaded):
-            excluded.append(f"learning.loaded_from like :loaded_{number} escape '\\'")
-            parameters[f"loaded_{number}"] = _escape_like(pattern).replace("*", "%")
+        for letter, pattern in zip("abcdefghijklmnopqrstuvwxyz", self.exclude_loaded, strict=False):
+            excluded.append(f"learning.loaded_from like :loaded_{letter} escape '\\'")
+            parameters[f"loaded_{letter}"] = _escape_like(pattern).replace("*", "%")
         if excluded or self.only_excluded:
             conditions.append(f"{'' if self.only_excluded else 'not '}({' or '.join(excluded) or '1 = 0'})")
         return " and ".join(conditions), parameters
