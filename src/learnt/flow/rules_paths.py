@@ -1,7 +1,7 @@
 """Find and read files with rules: which names are known, what a folder contains, and how a path is remembered.
 
-A link is followed only within the project, because a clone may bring one that leads to a private file. Inside a store,
-none is.
+A link in the project is followed only within it, because a clone may bring one that leads to a private file. Inside a
+store, none is.
 """
 
 from __future__ import annotations
@@ -160,7 +160,8 @@ def _read_folder(place: str) -> tuple[str, ...]:
 
 
 def _refuse_link(context: Context, path: str) -> None:
-    """Raise if a path is a link that leads out of the project."""
-    target = os.path.realpath(path)
-    if os.path.islink(path) and not (context.root and target.startswith(context.root + os.sep)):
+    """Raise if a path in the project is a link that leads out of it, or goes through one."""
+    target, inside = os.path.realpath(path), context.root + os.sep
+    as_written = os.path.normpath(os.path.join(os.path.realpath(os.curdir), path))
+    if context.root and as_written.startswith(inside) and not target.startswith(inside):
         raise WrongRequest(f"{path} is a link to {target}", hint="import that file itself if you want its rules")

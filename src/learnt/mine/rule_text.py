@@ -84,6 +84,7 @@ _TAGS = "|".join((*QUOTING, *(
     "failure-report difficulty-estimate retry-suggestion next-model"
 ).split()))  # fmt: skip
 _MARKUP = re.compile(rf"</?(?:{_TAGS})(?:\s[^<>]*)?/?>|<[|｜][^<>|｜]*[|｜]>|<</?SYS>>|\[/?INST\]", re.IGNORECASE)
+_COMMENT = re.compile(r"<!--(?:[^-]|-(?!->))*+-->")  # that was not on one line
 _CODE_SPAN = re.compile(r"(`+[^`]+`+)")
 _BULLET_SIGN = re.compile(r"^(?:\[[ xX]\]\s+|[^\w\s`\"'“«„(\[{@$./~<>*_#+:-]+\s*)+")
 # Where a sentence can end early: before a reason, an example or a remark, then between clauses.
@@ -110,7 +111,8 @@ _CLAUSES = re.compile(
 
 def plain_text(text: str) -> str:
     """Return a text on one line, without emphasis, links' addresses, markup, and signs at its start."""
-    pieces = _CODE_SPAN.split(text)
+    stop = text.rfind("-->") + 3 if "-->" in text else 0  # behind it, no comment is closed
+    pieces = _CODE_SPAN.split(_COMMENT.sub(" ", text[:stop]) + text[stop:])
     pieces[::2] = [_MARKUP.sub(" ", piece) for piece in pieces[::2]]
     return fold(_BULLET_SIGN.sub("", strip_markup("".join(pieces))))
 

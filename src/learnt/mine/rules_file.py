@@ -33,14 +33,16 @@ from learnt.mine.rule_text import (
     plain_text,
     split_demands,
 )
-from learnt.model import AVOID, TITLE_LIMIT, Value
+from learnt.model import AVOID, TAG_LIMIT, TITLE_LIMIT, TRIGGER_LIMIT, Value
 from learnt.text.clean import clean, fold
 from learnt.text.sentences import CODE, HEADING, ITEM, PARAGRAPH, TABLE, Block, read_blocks
 from learnt.text.titles import key_of, text_key
+from learnt.text.triggers import MAX_WILDCARDS, count_wildcards
 
 MAX_RULES = 500
 _MAX_PARAGRAPH_LENGTH = 600
 _MAX_ITEM_LENGTH = 2_000
+_MAX_WHOLE_LENGTH = 5_000
 _MAX_STEPS_LENGTH = 1_000
 _MAX_FRAGMENTS_LENGTH = 300
 _MAX_HEADING_WORDS = 6
@@ -173,7 +175,8 @@ def _read_globs(fields: dict[str, list[str]]) -> tuple[str, ...]:
     globs = [glob.strip(" \t\"'") for value in values for glob in _split_commas(value.strip("[]"))]
     if any(glob in _EVERY_FILE for glob in globs):
         return ()
-    return tuple(dict.fromkeys(glob.removeprefix("./") for glob in globs if glob))
+    usable = [glob for glob in globs if 0 < len(glob) <= TRIGGER_LIMIT and count_wildcards(glob) <= MAX_WILDCARDS]
+    return tuple(dict.fromkeys(glob.removeprefix("./") for glob in usable))[:TAG_LIMIT]
 
 
 def _split_commas(text: str) -> list[str]:
@@ -420,8 +423,9 @@ class _RuleFinder:
             on_trial=ON_TRIAL in path,
             line=node.line,
         )
-        if rule.key in self._keys:
-            self._leave_out(text, "it is in the file twice", node.line)
+        if rule.key in self._keys or len(whole) > _MAX_WHOLE_LENGTH:
+            reason = "it is in the file twice" if rule.key in self._keys else "a long text"
+            self._leave_out(text, reason, node.line)
             return
         self._keys.add(rule.key)
         self.rules.append(rule)
