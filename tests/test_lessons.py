@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from learnt.mine.lessons import observe_attempts, observe_words
+from learnt.mine.attempts import observe_attempts
+from learnt.mine.lessons import observe_words
 from learnt.model import Failure
 
 LESSONS = (

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from learnt.flow.claims import Work
     from learnt.flow.context import Context
     from learnt.flow.debriefs import Debriefs
+    from learnt.flow.folding import Similar
     from learnt.flow.history import Transcripts
     from learnt.flow.hook_events import Hooks
     from learnt.flow.learnings import Learnings, LearningsPage
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from learnt.flow.worker import Worker
     from learnt.model import Brief, Claim, Debrief, Event, Failure, Hit, Learning, Triggers
     from learnt.settings import Settings
+    from learnt.weigh.compare import Verdict
 
 
 class _Room:
@@ -393,6 +395,17 @@ class Memory:
     def undo(self, id: str, *, reason: str = "") -> Learning:
         """Undo the last change to a learning, or the change with this event id."""
         return self._learnings.undo(id, reason=reason)
+
+    def similar(self, learning: str | Learning, limit: int = 10) -> list[Similar]:
+        """Return the known learnings that resemble a learning, each with the verdict how it relates to that one."""
+        return self._learnings.similar(learning, limit=limit)
+
+    def compare(self, older: str | Learning, newer: str | Learning) -> Verdict:
+        """Return how a newer learning relates to an older one: `repeats`, `supersedes`, `contradicts`, …
+
+        The arguments are learnings or their ids. The verdict is that word, with `score` and `reason`.
+        """
+        return self._learnings.compare(older, newer)
 
     def purge(self, id: str) -> int:
         """Delete a learning permanently: rows, history, spool, backups, log, and this worktree's learnings files.

@@ -12,8 +12,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from learnt.brief.render import ASKS
+from learnt.text.fence import notice
 from tests.support.doors import Learnt
 
+HOW_TO_KEEP = notice(ASKS["start"])
+"""What a conversation is told at its start, if there is nothing else to tell."""
 CLIENTS = ("claude", "codex", "gemini", "opencode")
 LONGEST_ANSWER = 9_500
 _GEMINI = {

@@ -60,6 +60,8 @@ class Client(Value):
     """Whether the model sees a hook's answer before a call. If not, the answer must come with the result."""
     deny_format: str = "permission"
     """How a hook prevents a call: `permission` or `decision`."""
+    stop_decision: str = ""
+    """The decision with which a hook makes the agent go on at the end of a turn; empty if a hook cannot."""
     compaction_format: str = ""
     """How a hook adds text to a summary: `text` or `context`; empty if a hook cannot."""
     speaks_by_name: bool = False
@@ -117,6 +119,7 @@ CLIENTS = (
             **dict.fromkeys(("Edit", "MultiEdit", "Write", "NotebookEdit"), "edit"),
             **dict.fromkeys(("Read", "NotebookRead"), "read"),
         },
+        stop_decision="block",
         compaction_format="text",
         reports="cost",
         # AGENTS.md only where there is no CLAUDE.md
@@ -136,6 +139,7 @@ CLIENTS = (
             **dict.fromkeys(("exec_command", "shell", "shell_command", "local_shell"), "run"),
             "apply_patch": "edit",
         },
+        stop_decision="block",
         reports="tokens",
         loads=("AGENTS.md", "AGENTS.override.md", "~/.codex/AGENTS.md", "~/.codex/memories/memory_summary.md"),
     ),
@@ -154,6 +158,7 @@ CLIENTS = (
         },
         hears_before_call=False,
         deny_format="decision",
+        stop_decision="deny",
         speaks_by_name=True,
         reports="tokens",
         loads=("GEMINI.md", "~/.gemini/GEMINI.md"),

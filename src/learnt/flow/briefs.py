@@ -107,6 +107,8 @@ class BriefRequest(Value):
     keep: bool = True
     max_chars: int | None = None
     asked_by: str = "prompt"
+    ask: str = ""
+    """What the agent is asked for; see `brief.render.ASKS`."""
     occasion: str = "task"
     client: str = ""
     began_ns: int | None = None
@@ -378,6 +380,7 @@ def _content(context: Context, task: Task, choices: Sequence[Choice], request: B
         attempts=past,
         loop=loop.replace(model=request.model, model_reason=request.model_reason),
         stuck=bool(loop.failures) and _is_stuck(context, task),
+        ask=request.ask,
     )
 
 

@@ -16,6 +16,7 @@ from learnt.clients.kit.transcript import find as find_transcripts
 from learnt.clients.registry import FOLDER_VARIABLES
 from learnt.debrief.sigils import remove_sigils
 from learnt.errors import WrongRequest
+from learnt.flow.asks import StepWatch, states_learning
 from learnt.flow.background import refuse_without_project
 from learnt.flow.context import Context
 from learnt.flow.debriefs import AgentOutput, debrief, store_debrief
@@ -174,10 +175,14 @@ def read_conversation(context: Context, task: Task, path: str, messages: Sequenc
 
     Earlier messages are not considered, because they are mostly plans or guesses.
     """
-    by_steps = observe_steps(steps(path, session_database), folder=folder or context.root)
+    watch = StepWatch()
+    by_steps = watch.note(observe_steps(watch.follow(steps(path, session_database)), folder=folder or context.root))
     by_words = observe_words(remove_sigils(messages[-1] if messages else ""))
     discoveries = [redact_discovery(context, discovery, task) for discovery in chain(by_steps, by_words)]
-    return TaskReading(task=task, words="\n\n".join(messages), discoveries=tuple(discoveries))
+    # The last message may not be in the transcript yet.
+    is_unwritten = watch.is_unwritten and not states_learning(messages[-1] if messages else "")
+    words = "\n\n".join(messages)
+    return TaskReading(task=task, words=words, discoveries=tuple(discoveries), is_unwritten=is_unwritten)
 
 
 def learn_from_transcript(context: Context, reading: TaskReading, attempt: str, source: str, size: int) -> MiningReport:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 
-from learnt.brief.render import Content, Shown, Unfinished, length_in_json
+from learnt.brief.render import ASKS, Content, Shown, Unfinished, length_in_json
 from learnt.brief.select import Choice, without_copies
 from learnt.clients.kit.events import has_words, hears_before_call
 from learnt.errors import LearntError, NoStore
@@ -17,11 +17,18 @@ from learnt.flow.briefs import BriefRequest, Draft, asked, assemble, brief, inje
 from learnt.model import NO_REPORT, Hit, Task, Value, digest, new_id, text_id
 from learnt.project import head_branch
 from learnt.store import learnings, tasks
-from learnt.store.happened import ForgottenRecord
+from learnt.store.happened import (
+    ASK,
+    ASKED_IN_BRIEF,
+    ForgottenRecord,
+    NoticeRecord,
+    unshown_notices,
+    was_notice_shown,
+)
 from learnt.store.index import Filter
 from learnt.system.files import Locked, make_folders
 from learnt.text.clean import clean, first_words
-from learnt.text.fence import fenced, quoted_line
+from learnt.text.fence import fenced, notice, quoted_line
 from learnt.text.times import DAY_MS
 from learnt.text.triggers import Situation
 
@@ -168,9 +175,10 @@ class Conversation:
         hits: Sequence[Hit] = (),
         unfinished: tuple[Unfinished, ...] = (),
         notes: tuple[str, ...] = (),
+        ask: str = "",
     ) -> Reply:
         """Store a brief with this content and return its text."""
-        if not (warning or hits or unfinished or notes):
+        if not (warning or hits or unfinished or notes or ask):
             return Reply()
         content = Content(
             id=new_id("brief", self.now),
@@ -179,6 +187,7 @@ class Conversation:
             failed=(warning.failed_before,) if warning else (),
             unfinished=unfinished,
             notes=notes,
+            ask=ask,
         )
         brief = assemble(self._draft(content, hits, occasion))
         if brief.text:
@@ -253,6 +262,7 @@ class Conversation:
             hits=self._unseen(without_copies(shown.values())),
             unfinished=self._unfinished() if is_new else (),
             notes=self._notes() if is_new else (),
+            ask="start" if is_new and self.context.settings.ask_agent != "never" else "",
         )
 
     def _brief_agent(self) -> Reply:
@@ -270,11 +280,22 @@ class Conversation:
             client=event.client,
             occasion="prompt",
             asked_by="hook",
+            ask=self._find_ask(),
             only_new=True,
             max_chars=MAX_TEXT_CHARS,
             began_ns=self._began_ns,
         )
         return Reply(text=brief(self.context, request).text)
+
+    def _find_ask(self) -> str:
+        """Return what the agent is asked for, because the worker found it worth writing down; empty if nothing."""
+        if self.context.settings.ask_agent == "never":
+            return ""
+        # Read the spool first, because a replay may move records to the database meanwhile.
+        pending = self.context.store.pending_briefs(self.id)
+        if any(record.given.brief.receipt.get("ask") == ASKED_IN_BRIEF for record in pending):
+            return ""
+        return ASKED_IN_BRIEF if unshown_notices(self.database, self.id, ASK) else ""
 
     def _warn_before_call(self) -> Reply:
         """Before a call: warn if it failed the last time, and show learnings about it."""
@@ -332,7 +353,21 @@ class Conversation:
             transcript=event.transcript,
             parent=self._parent,
         )
-        return Reply()
+        # The words are saved by now, whatever happens next.
+        return self._insist() if self.context.settings.ask_agent == "insist" and event.may_go_on else Reply()
+
+    def _insist(self) -> Reply:
+        """At the end of a turn in which an error was overcome: ask once to write it down, which takes another turn."""
+        has_written = "<learning" in (self.event.said or "").lower()
+        if has_written or not self._call().has_overcome_error():
+            return Reply()
+        with Locked(self._lock_path()):
+            asked = NoticeRecord(task=self.id, what=ASK, at=self.now, shown=True)
+            pending = [record.body for record in self.context.store.spool.pending() if record.kind == asked.kind]
+            if was_notice_shown(self.database, self.id, ASK) or any(body["task"] == self.id for body in pending):
+                return Reply()
+            self.context.store.record(asked)
+        return Reply(text=notice(ASKS["stop"]))
 
     def _call(self) -> ToolCall:
         from learnt.flow.warnings import ToolCall  # only needed at tool calls

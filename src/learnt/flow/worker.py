@@ -18,6 +18,7 @@ from learnt.clients.kit.transcript import About, about
 from learnt.debrief.sigils import read_sigils
 from learnt.errors import LearntError, ModelFailed, NoModel, SpendingCap, TryAgain
 from learnt.flow import background
+from learnt.flow.asks import ask_if_worth
 from learnt.flow.context import Context, is_upkeep_due
 from learnt.flow.debriefs import store_debrief
 from learnt.flow.history import learn_from_transcript, read_conversation, read_words, size_of
@@ -213,6 +214,7 @@ class Worker:
         task = tasks.get(self._store.database, attempt.task)
         messages = self._read_words(attempt)[1]
         reading = read_conversation(self._context, task, attempt.transcript, messages, folder=header.folder)
+        ask_if_worth(self._context, task, is_unwritten=reading.is_unwritten)
         reading = ask_about(self._context, reading, limit_s=limit_s)
         return learn_from_transcript(self._context, reading, attempt.id, attempt.transcript, size).learnings
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 KEPT = "kept"  # tell the person that what they said was kept; the subject is the learning
 ASK = "ask"  # ask the agent to write down what it found out
+ASKED_IN_BRIEF = "found"  # what the receipt of a brief that does so says
 _NOT_STORED = ("injections", "text")
 
 
@@ -162,6 +163,22 @@ def unshown_notices(database: Database, task: str, what: str | None = None) -> l
     return [Notice.from_row(row) for row in rows if what in (None, row["what"])]
 
 
+def was_notice_shown(database: Database, task: str, what: str) -> bool:
+    """Return whether a conversation has been told something of this kind."""
+    return database.has(
+        """
+        select what
+          from notice
+         where project = :project
+           and task = :task
+           and what = :what
+           and shown_at is not null
+        """,
+        task=task,
+        what=what,
+    )
+
+
 def mark_notice_shown(database: Database, task: str, what: str, subject: str = "", *, at: int) -> None:
     """Record that a notice was shown; one that is not known here yet will not be shown again either."""
     row = {"task": task, "what": what, "subject": subject, "created_at": at, "shown_at": at}
@@ -192,6 +209,8 @@ def put_brief(database: Database, record: BriefRecord) -> None:
     # All writers use one order, so that they cannot deadlock.
     for injection in sorted(brief.injections, key=lambda injection: injection.learning):
         _put_injection(database, injection)
+    if brief.receipt.get("ask") == ASKED_IN_BRIEF:
+        mark_notice_shown(database, brief.task, ASK, at=brief.created_at)
 
 
 def apply_attempt(database: Database, body: Body) -> None:

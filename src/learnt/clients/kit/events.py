@@ -81,12 +81,21 @@ class HookEvent(Value):
     output: str = ""
     said: str | None = None
     """For a stop, the agent's last message; None if the client does not send it."""
+    goes_on: bool = False
+    """For a stop, whether a hook has made the agent go on already."""
     transcript: str = ""
 
     @property
     def is_end(self) -> bool:
-        """Whether a turn or the conversation is over. The client ignores the answer, so none is prepared."""
+        """Whether a turn or the conversation is over, so that nothing is said unless the agent is to go on."""
         return self.kind in ("stop", "end")
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether the answer to this end of a turn can make the agent go on. A sub-agent never does."""
+        client = registry.find(self.client)
+        is_turn = self.kind == "stop" and self.said is not None and not (self.goes_on or self.agent_id)
+        return is_turn and client is not None and bool(client.stop_decision)
 
     @property
     def conversation(self) -> str:
@@ -118,7 +127,8 @@ def read_event(payload: Mapping[str, Any], client: str) -> HookEvent | None:
         return event.replace(prompt=_prompt(payload))
     if kind == "stop":
         text = payload.get("last_assistant_message", payload.get("prompt_response")) if name != _WITHOUT_WORDS else None
-        return event.replace(said=beginning_and_end(text, _HALF_MESSAGE_LENGTH) if isinstance(text, str) else None)
+        said = beginning_and_end(text, _HALF_MESSAGE_LENGTH) if isinstance(text, str) else None
+        return event.replace(said=said, goes_on=payload.get("stop_hook_active") is not False)
     return _add_tool(event, payload) if kind in ("call", "result") else event
 
 
@@ -139,6 +149,8 @@ def answer(event: HookEvent, text: str, *, denies: bool = False) -> str:
     if not text:
         return ""
     client = registry.find(event.client)
+    if event.is_end:
+        return _as_json({"decision": client.stop_decision, "reason": text}) if client and event.may_go_on else ""
     if denies and client and client.deny_format == "decision":
         return _as_json({"decision": "deny", "reason": text})
     if event.kind == "compaction" and (client is None or client.compaction_format != "context"):
