@@ -35,6 +35,7 @@ _MAX_QUERY_LENGTH = 2_000
 _SENTENCE_ENDS = ".!?"
 NO_ROOM = "no room in the budget"
 GIVEN_TO = "given to "  # followed by the agent
+LOADED_FROM = "the client loads it from "  # followed by the file
 RENDERER = 3
 """The renderer's version: only the same version is guaranteed to render a receipt to the same text."""
 EVIDENCE = (

@@ -80,6 +80,9 @@ class Client(Value):
     """Whether the client can be set up only in a project."""
     models_need_provider: bool = False
     """Whether models are written as `provider/model`."""
+    loads: tuple[str, ...] = ()
+    """The files with rules that the client gives to every conversation by itself, below the project's folder or below
+    the user's (`~/`); a `*` stands for any text. Files that it reads only in some folders are not listed."""
 
 
 _CLAUDE_EVENTS = {
@@ -127,6 +130,11 @@ CLIENTS = (
         stop_decision="block",
         compaction_format="text",
         reports="cost",
+        # AGENTS.md only where there is no CLAUDE.md
+        loads=(
+            *("CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md", ".claude/rules/*"),
+            *("~/.claude/CLAUDE.md", "~/.claude/rules/*", "~/.claude/projects/*/memory/MEMORY.md"),
+        ),
     ),
     Client(
         name="codex",
@@ -142,6 +150,7 @@ CLIENTS = (
         },
         stop_decision="block",
         reports="tokens",
+        loads=("AGENTS.md", "AGENTS.override.md", "~/.codex/AGENTS.md", "~/.codex/memories/memory_summary.md"),
     ),
     Client(
         name="gemini",
@@ -161,6 +170,7 @@ CLIENTS = (
         stop_decision="deny",
         speaks_by_name=True,
         reports="tokens",
+        loads=("GEMINI.md", "~/.gemini/GEMINI.md"),
     ),
     Client(
         name="opencode",
@@ -178,6 +188,7 @@ CLIENTS = (
         keeps_database=True,
         reports="cost",
         models_need_provider=True,
+        loads=("AGENTS.md", "~/.config/opencode/AGENTS.md"),  # CLAUDE.md only where there is no AGENTS.md
     ),
     Client(name="aider", title="aider", offers=("run", "setup"), reports="cost", per_project=True),
     Client(name="command", title="any other program", offers=("run",)),
@@ -211,6 +222,8 @@ SUB_AGENTS: dict[str, tuple[str, ...]] = {
     "cli-help": (GENERAL,),
     "browser-agent": ("testing", GENERAL),
 }
+# The files with rules that any of the clients loads by itself.
+LOADED_FILES = tuple(dict.fromkeys(file for client in CLIENTS for file in client.loads))
 # The kind of each event in all clients.
 KINDS = {event: kind for client in CLIENTS for event, kind in client.events.items()}
 # The environment variables that relocate the clients' folders.
@@ -230,6 +243,12 @@ def client_name(name: str) -> str:
     """Return the name under which a client's activity is stored; an unknown name is only converted to lower case."""
     client = find(name)
     return client.name if client else name.strip().lower()
+
+
+def loaded_files(name: str) -> tuple[str, ...]:
+    """Return the files with rules that a client loads by itself; none for an unknown client."""
+    client = find(name) if name else None
+    return client.loads if client else ()
 
 
 def setup_name(client: Client) -> str:

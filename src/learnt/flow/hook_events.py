@@ -428,7 +428,7 @@ class Conversation:
     def _standing(self, *, proven_only: bool = False) -> list[Learning]:
         from learnt.flow.standing import standing  # not needed at a prompt
 
-        return standing(self.context, agent=self.event.agent, proven_only=proven_only)
+        return standing(self.context, agent=self.event.agent, client=self.event.client, proven_only=proven_only)
 
     def _unseen(self, shown: Iterable[Learning]) -> list[Hit]:
         """Return the learnings that the conversation has not been given yet and that do not come from it."""
