@@ -158,8 +158,7 @@ def chooses_instead(earlier: str, later: str) -> bool:
 def _read_talks(text: str) -> list[_Talk]:
     """Return the sentences of a text that are not quoted, each with the part that may state something."""
     own, talks = own_words(text), []
-    may_be_pasted = _looks_pasted(text)
-    foreign_from = len(text)
+    foreign_from = 0 if _looks_pasted(text) else _find_foreign(text)
     for sentence in read_sentences(text):
         if not own[sentence.start : sentence.end].strip() and not sentence.text.startswith("`"):
             continue
@@ -167,10 +166,21 @@ def _read_talks(text: str) -> list[_Talk]:
             continue
         part = _cut_task(sentence.text)
         talk = _Talk(sentence=sentence, text=part, masked=mask(part))
-        talks.append(talk.replace(own=not may_be_pasted and sentence.start < foreign_from))
-        if words.ABOUT_TEXT.search(talk.masked) or words.REPORTED.match(strip_lead(talk.masked)):
-            foreign_from = min(foreign_from, _end_of_block(text, sentence.end))
+        reports = words.REPORTED.match(strip_lead(talk.masked)) is not None
+        talks.append(talk.replace(own=sentence.start < foreign_from and not reports))
+        if reports or words.ABOUT_TEXT.search(talk.masked):
+            foreign_from = min(foreign_from, _end_of_line(text, sentence.end))
     return talks
+
+
+def _find_foreign(text: str) -> int:
+    """Return where the first line of a log, a trace, a mail or a shell starts; the end of the text if there is none."""
+    start = 0
+    for line in text.split("\n"):
+        if words.FOREIGN_LINE.match(line):
+            return start
+        start += len(line) + 1
+    return len(text)
 
 
 def _looks_pasted(text: str) -> bool:
@@ -180,7 +190,7 @@ def _looks_pasted(text: str) -> bool:
     return any(block.kind in (HEADING, TABLE) for block in read_blocks(text))
 
 
-def _end_of_block(text: str, position: int) -> int:
+def _end_of_line(text: str, position: int) -> int:
     end = text.find("\n", position)
     return len(text) if end < 0 else end
 
@@ -189,7 +199,7 @@ def _cut_task(text: str) -> str:
     """Return a sentence without a first part that is only about the present task."""
     for match in _SPLIT.finditer(text):
         head, rest = text[: match.start()], text[match.end() :]
-        if _is_task(strip_lead(head)) and _starts_rule(mask(rest)) and weigh(mask(rest)):
+        if _is_task(strip_lead(head)) and _starts_rule(mask(rest)) and weigh(rest):
             return rest
     return text
 
@@ -212,8 +222,9 @@ def _judge(talks: Sequence[_Talk]) -> list[_Talk]:
     head = ""
     for number, talk in enumerate(talks):
         is_item = talk.sentence.kind == ITEM
-        before, after = _neighbour(talks, number, -1), _neighbour(talks, number, 1)
-        force = weigh(talk.masked, before=before, after=after)
+        before = talks[number - 1].text if number else ""
+        after = talks[number + 1].text if number + 1 < len(talks) else ""
+        force = weigh(talk.text, before=before, after=after)
         is_head = talk.text.rstrip().endswith(":") and number + 1 < len(talks)
         if is_head:
             head, force = _weigh_head(talk.masked), ""
@@ -222,14 +233,6 @@ def _judge(talks: Sequence[_Talk]) -> list[_Talk]:
         head = head if is_item or is_head else ""
         judged.append(talk.replace(force=force))
     return _judge_by_next(judged)
-
-
-def _neighbour(talks: Sequence[_Talk], number: int, step: int) -> str:
-    """Return the sentence before or behind another in the same paragraph; empty if there is none."""
-    at = number + step
-    if not 0 <= at < len(talks) or talks[at].sentence.block != talks[number].sentence.block:
-        return ""
-    return talks[at].masked
 
 
 def _judge_by_next(talks: list[_Talk]) -> list[_Talk]:
