@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from learnt.clients.kit.transcript import Step
 from learnt.mine.attempts import observe_attempts
+from learnt.mine.commits import observe_commit
 from learnt.mine.complaint import find_error, find_stable_part, generalise, read_diagnostics
-from learnt.mine.lessons import observe_commit, observe_words
+from learnt.mine.lessons import observe_words
 from learnt.mine.observe import observe_steps
 from learnt.mine.reviews import find_recurring, observe_reviews, read_findings
 from learnt.mine.shell import split_command

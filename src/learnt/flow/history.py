@@ -31,11 +31,12 @@ from learnt.flow.mining import (
 from learnt.flow.model_calls import LONG_LIMIT_S, asks_a_model, get_provider
 from learnt.flow.turns import record_turn, transcript_source
 from learnt.llm.calls import cost_usd
-from learnt.mine.lessons import observe_commit, observe_words
+from learnt.mine.commits import observe_commit
+from learnt.mine.lessons import observe_words
 from learnt.mine.observe import observe_steps
 from learnt.model import Debrief, Discovery, Task, Value, text_id
 from learnt.store import mined, session_database, tasks
-from learnt.system.git import Commit, commits
+from learnt.system.git import Commit, commit_at, commits
 from learnt.text.clean import clean, join_messages
 from learnt.text.redact import redact
 
@@ -104,7 +105,8 @@ class Transcripts:
         stored_task = tasks.find(database, id) or new
         reading = TaskReading(task=stored_task)
         if not stored_task.skip_learnings:
-            reading = read_conversation(context, stored_task, path, messages, folder=header.folder)
+            commit = commit_at(context.root, header.ended_at, environ=os.environ) if header.ended_at else ""
+            reading = read_conversation(context, stored_task, path, messages, folder=header.folder, commit=commit)
             # Steps that may fail come first, so that a failure stores nothing and the transcript is read again later.
             reading = ask_about(context, reading, limit_s=LONG_LIMIT_S)
         with self._store.transaction():
@@ -124,7 +126,7 @@ class Transcripts:
         return outcome, learn_from_transcript(context, reading, outcome.attempt, source, size)
 
     def learn_from_commit(self, commit: Commit) -> MiningReport:
-        """Learn from a commit message: from a revert with its reason, or from a lesson that the message states."""
+        """Propose what a commit message teaches: why a change was taken back, a rule, or a decision with its reason."""
         task = Task(id=text_id("task", commit.id), title=commit.subject.strip() or commit.id, type="commit")
         discovery = observe_commit(commit.subject, commit.body, commit.files)
         reading = TaskReading(task=task)
@@ -169,14 +171,18 @@ def read_words(path: str) -> tuple[str, list[str]]:
     return safe[0], safe[1:]
 
 
-def read_conversation(context: Context, task: Task, path: str, messages: Sequence[str], *, folder: str) -> TaskReading:
+def read_conversation(
+    context: Context, task: Task, path: str, messages: Sequence[str], *, folder: str, commit: str = ""
+) -> TaskReading:
     """Apply the mining rules to a transcript and to the agent's last message.
 
-    Earlier messages are not considered, because they are mostly plans or guesses.
+    Earlier messages are not considered, because they are mostly plans or guesses. `commit` was checked out then; if it
+    is empty, the one that is checked out now.
     """
     by_steps = observe_steps(steps(path, session_database), folder=folder or context.root)
     by_words = observe_words(remove_sigils(messages[-1] if messages else ""))
-    discoveries = [redact_discovery(context, discovery, task) for discovery in chain(by_steps, by_words)]
+    found = (discovery.replace(commit=discovery.commit or commit) for discovery in chain(by_steps, by_words))
+    discoveries = [redact_discovery(context, discovery, task) for discovery in found]
     return TaskReading(task=task, words="\n\n".join(messages), discoveries=tuple(discoveries))
 
 
