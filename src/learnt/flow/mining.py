@@ -67,7 +67,7 @@ class MiningReport(Value):
     repeated: tuple[str, ...] = ()
     """Known learnings that recurred."""
     proposed: tuple[str, ...] = ()
-    """Learnings for a person to decide on: a model's revisions, and flawed learnings found in several tasks."""
+    """Learnings for a person to decide on: of commits, a model's revisions, and flawed ones found in several tasks."""
     escalated: tuple[str, ...] = ()
     """Questions whether to remove a learning."""
     skipped: tuple[str, ...] = ()
@@ -369,6 +369,8 @@ class _Intake:
         same = self._find_known(discovery, draft.title if draft else "")
         if same is None and (draft is None or reason):
             self._reject(draft, discovery, reason=reason)
+        elif same is None and draft is not None and self._task.type == "commit":
+            self._propose(draft, discovery, origin="agent", reason="a commit message says so")
         else:
             self._learn(draft, discovery, same)
 

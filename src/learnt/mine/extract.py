@@ -126,6 +126,8 @@ def _describe(discovery: Discovery, text: str) -> tuple[str, str]:
         # An observation is needed only if the title was truncated or is part of a longer sentence.
         is_whole = fold(discovery.excerpt) == text and len(text) <= TITLE_LIMIT
         return "" if is_whole else fold(discovery.excerpt), discovery.worked
+    if discovery.rule == "revert":
+        return fold(discovery.excerpt), f"{worked}." if worked else ""
     observation = f"{failed}: {error}. " if failed and error else f"{error}. " if error else ""
     return fold(observation + (discovery.excerpt or text)), f"{worked}." if worked else text
 

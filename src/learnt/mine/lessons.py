@@ -1,7 +1,7 @@
 """Find lessons in an agent's own words: what holds beyond the task, in natural language.
 
-Each paragraph and list item states one lesson at most (`passages`), and a text three: the best ones. Quotations are not
-the agent's own words and teach nothing.
+Each paragraph and list item states one lesson at most (`passages`), and a text three: the best ones. Quotations, and
+what a line such as `The README says:` introduces, are not the agent's own words and teach nothing.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterator
 
 from learnt.debrief.own_words import own_words
+from learnt.debrief.wording import introduces_foreign
 from learnt.mine.passages import MIN_RATING, Lesson, find_lesson, is_discussion, read_passages
+from learnt.mine.rating import names_something
 from learnt.model import Discovery
 from learnt.text.clean import clean
 
@@ -23,10 +25,11 @@ _HOME = re.compile(r"(?:/Users|/home)/[^/\s'\"`:]+(?=/)")
 def observe_words(text: str) -> Iterator[Discovery]:
     """Yield the lessons that an agent states in its own words, in their order; of many, the best."""
     text = clean(text[:_MAX_TEXT_LENGTH])
-    passages = list(read_passages(text, own_words(text)))
+    passages = [passage for passage in read_passages(text, own_words(text)) if not introduces_foreign(passage.intro)]
     least = MIN_RATING + _DISCUSSION * is_discussion(passages)
-    found = [lesson for passage in passages if (lesson := find_lesson(passage, least=least))]
-    distinct = list({lesson.title.casefold(): lesson for lesson in reversed(found)}.values())[::-1]
+    found = (find_lesson(passage, least=least) for passage in passages)
+    named = [lesson for lesson in found if lesson and names_something(lesson.observation)]
+    distinct = list({lesson.title.casefold(): lesson for lesson in reversed(named)}.values())[::-1]
     worst = sorted((lesson.rating for lesson in distinct), reverse=True)[:_MAX_LESSONS][-1:]
     best = [lesson for lesson in distinct if lesson.rating >= worst[0]]
     yield from map(_as_discovery, best[:_MAX_LESSONS])

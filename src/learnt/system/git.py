@@ -151,3 +151,9 @@ def commits(folder: str, *, since_ms: int, environ: Mapping[str, str]) -> Iterat
         if len(fields) == 5 and fields[1].isdecimal():
             id, at, subject, body, files = map(str.strip, fields)
             yield Commit(id=id, at=int(at) * 1000, subject=subject, body=body, files=tuple(files.splitlines()))
+
+
+def commit_at(folder: str, at_ms: int, *, environ: Mapping[str, str]) -> str:
+    """Return the newest commit of the current branch that is not later than the given time; empty if there is none."""
+    words = ("rev-list", "-1", f"--before=@{at_ms // 1000}", "HEAD")
+    return (git(folder, *words, environ=environ, check=False) or "").strip()

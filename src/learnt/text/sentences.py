@@ -70,7 +70,8 @@ _SELDOM_LAST = frozenset(
 )
 # A clause that starts with one of these needs another clause, behind a comma or with a predicate of its own.
 _SIDE_CLAUSE = (
-    r"(?i)(?:(?P<comma>because|since|although|though|even (?:though|if)|which|whose|so that|such that|weil|da|obwohl|damit|parce que|"
+    r"(?i)(?:(?P<comma>because|since|although|though|even (?:though|if)|which|whose|so that|such that|weil|da|obwohl|"
+    r"damit|parce que|"
     r"puisque|porque|aunque)|unless|whereas|while|if|when(?:ever)?|until|after|before|once|as soon as|wenn|falls|si|"
     r"quand|lorsque|cuando)\b"
 )
@@ -218,7 +219,11 @@ def _starts_properly(text: str) -> bool:
     """Return whether a sentence starts with a word, and is not only the second half of another or a side clause."""
     if not re.match(r"[\w\"'“‘«„(\[@$/~<¿¡]|[.-][\w/]", text) or re.match(_CONNECTED, text):
         return False
-    if _lacks_subject(text) or (re.match(r"(?:for|of|by|from|with|without)\b", text) and "," not in text):
+    if (
+        re.match(r"X, (?:and|or|but) ", text)
+        or _lacks_subject(text)
+        or (re.match(r"(?:for|of|by|from|with|without)\b", text) and "," not in text)
+    ):
         return False
     side = re.match(_SIDE_CLAUSE, text)
     if side is None or re.search(r"[,:;–—]| then | - ", text[side.end() :]):
