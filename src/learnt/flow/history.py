@@ -188,7 +188,7 @@ def read_conversation(
     by_steps = watch.note(observe_steps(heard_steps, folder=folder or context.root))
     by_rejections = observe_rejections(steps(path, session_database), folder=folder or context.root)
     by_words = observe_words(remove_sigils(messages[-1] if messages else ""))
-    found = (discovery.replace(commit=commit) for discovery in chain(by_steps, by_rejections, by_words))
+    found = (discovery.replace(commit=discovery.commit or commit) for discovery in chain(by_steps, by_rejections, by_words))
     discoveries = [redact_discovery(context, discovery, task) for discovery in found]
     # The last message may not be in the transcript yet.
     is_unwritten = watch.is_unwritten and not states_learning(messages[-1] if messages else "")

@@ -369,8 +369,6 @@ class _Intake:
         same = self._find_known(discovery, draft.title if draft else "")
         if same is None and (draft is None or reason):
             self._reject(draft, discovery, reason=reason)
-        elif same is None and draft is not None and self._task.type == "commit":
-            self._propose(draft, discovery, origin="agent", reason="a commit message says so")
         else:
             self._learn(draft, discovery, same)
 
@@ -419,11 +417,13 @@ class _Intake:
     ) -> None:
         """Add a learning, or count a recurrence of the known learning, with the discovery as its evidence."""
         now, who = self._context.clock(), self._who(origin)
-        make = partial(self._make, draft, discovery, origin=origin)
+        status = "proposed" if self._task.type == "commit" else "active"  # anybody may have written a commit message
+        make = partial(self._make, draft, discovery, origin=origin, status=status)
         learning, is_new = add_or_repeat(self._context, known, make, task=self._task.id, who=who, at=now, talk=Talk())
         mined.add(self._database, discovery, at=now, learning=learning.id)
         if is_new or learning.id not in self.report.repeated:
-            self.note("learnings" if is_new else "repeated", learning.id)
+            new = "proposed" if learning.status == "proposed" else "learnings"
+            self.note(new if is_new else "repeated", learning.id)
 
     def _propose_revision(self, change: ProposedChange, discovery: Discovery, revised: Learning) -> None:
         """Add a model's revision of a learning for a person to decide on, with the discovery as its evidence."""
