@@ -158,8 +158,7 @@ def chooses_instead(earlier: str, later: str) -> bool:
 def _read_talks(text: str) -> list[_Talk]:
     """Return the sentences of a text that are not quoted, each with the part that may state something."""
     own, talks = own_words(text), []
-    may_be_pasted = _looks_pasted(text)
-    foreign_from = len(text)
+    foreign_from = 0 if _looks_pasted(text) else _find_foreign(text)
     for sentence in read_sentences(text):
         if not own[sentence.start : sentence.end].strip() and not sentence.text.startswith("`"):
             continue
@@ -167,10 +166,21 @@ def _read_talks(text: str) -> list[_Talk]:
             continue
         part = _cut_task(sentence.text)
         talk = _Talk(sentence=sentence, text=part, masked=mask(part))
-        talks.append(talk.replace(own=not may_be_pasted and sentence.start < foreign_from))
-        if words.ABOUT_TEXT.search(talk.masked) or words.REPORTED.match(strip_lead(talk.masked)):
-            foreign_from = min(foreign_from, _end_of_block(text, sentence.end))
+        reports = words.REPORTED.match(strip_lead(talk.masked)) is not None
+        talks.append(talk.replace(own=sentence.start < foreign_from and not reports))
+        if reports or words.ABOUT_TEXT.search(talk.masked):
+            foreign_from = min(foreign_from, _end_of_line(text, sentence.end))
     return talks
+
+
+def _find_foreign(text: str) -> int:
+    """Return where the first line of a log, a trace, a mail or a shell starts; the end of the text if there is none."""
+    start = 0
+    for line in text.split("\n"):
+        if words.FOREIGN_LINE.match(line):
+            return start
+        start += len(line) + 1
+    return len(text)
 
 
 def _looks_pasted(text: str) -> bool:
@@ -180,7 +190,7 @@ def _looks_pasted(text: str) -> bool:
     return any(block.kind in (HEADING, TABLE) for block in read_blocks(text))
 
 
-def _end_of_block(text: str, position: int) -> int:
+def _end_of_line(text: str, position: int) -> int:
     end = text.find("\n", position)
     return len(text) if end < 0 else end
 
