@@ -513,13 +513,24 @@ class Injection(Value):
             check_id(prefix, id)
 
 
+class Retry(Value):
+    """A command line that failed, and the command line that worked in its place."""
+
+    failed: str
+    error: str
+    failed_at: int
+    worked: str
+    worked_at: int
+
+
 class Discovery(Value):
     """A raw finding in what an agent did or said, with its evidence."""
 
     type: str
     text: str
     rule: str = ""
-    """How it was found: `command`, `edit`, `call`, `verification`, `finding`, `review`, `words`, `revert`, `model`."""
+    """How it was found: `command`, `edit`, `call`, `verification`, `finding`, `review`, `words`, `person`, `revert`,
+    `model`."""
     failed: str = ""  # the command or the file that failed
     error: str = ""  # the line with the reason
     worked: str = ""  # the command that worked instead
@@ -529,10 +540,13 @@ class Discovery(Value):
     task: str = ""
     attempt: str = ""
     commit: str = ""
+    observed: str = ""  # what happened, in a sentence; not stored
+    advice: str = ""  # what to do, in a sentence; not stored
+    retry: Retry | None = None  # the calls that it was found in; not stored
 
     def check(self) -> None:
         check_choice("type", self.type, DISCOVERIES)
-        for field in ("text", "failed", "error", "worked", "excerpt"):
+        for field in ("text", "failed", "error", "worked", "excerpt", "observed", "advice"):
             _check_length(field, getattr(self, field), TEXT_LIMIT)
 
 

@@ -50,6 +50,10 @@ class Client(Value):
     """The folder with the client's modules, if it has another name."""
     offers: tuple[str, ...] = ()
     """The client's modules."""
+    entry_variable: str = ""
+    """The environment variable that tells hooks how the client was started, if there is one."""
+    interactive_entries: tuple[str, ...] = ()
+    """How a client is started in which a person types the prompts, as its hooks and transcripts call it."""
     folder_variables: tuple[str, ...] = ()
     """The environment variables that relocate the client's folders."""
     events: Mapping[str, str] = {}
@@ -58,6 +62,8 @@ class Client(Value):
     """The tools that `run` a command, or `edit` or `read` a file."""
     hears_before_call: bool = True
     """Whether the model sees a hook's answer before a call. If not, the answer must come with the result."""
+    shows_messages: bool = True
+    """Whether the person sees a message in a hook's answer."""
     deny_format: str = "permission"
     """How a hook prevents a call: `permission` or `decision`."""
     stop_decision: str = ""
@@ -112,6 +118,8 @@ CLIENTS = (
         setup_name="claude-code",
         folder="claude_code",
         offers=("run", "transcript", "setup"),
+        entry_variable="CLAUDE_CODE_ENTRYPOINT",
+        interactive_entries=("cli", "claude-vscode", "claude-desktop"),
         folder_variables=("CLAUDE_CONFIG_DIR",),
         events=_CLAUDE_EVENTS,
         tools={
@@ -133,6 +141,7 @@ CLIENTS = (
         title="Codex",
         aliases=("codex-cli", "codex-mcp-client"),
         offers=_EVERY_MODULE,
+        interactive_entries=("codex_cli_rs", "codex-tui", "codex_vscode", "Codex Desktop"),
         folder_variables=("CODEX_HOME",),
         events={event: kind for event, kind in _CLAUDE_EVENTS.items() if event not in _NOT_IN_CODEX},
         tools={
@@ -169,6 +178,7 @@ CLIENTS = (
         offers=("run", "transcript", "setup"),
         folder_variables=("XDG_DATA_HOME", "XDG_CONFIG_HOME"),
         events=_CLAUDE_EVENTS,  # our plugin uses Claude Code's format
+        shows_messages=False,
         tools={
             **dict.fromkeys(("bash", "shell"), "run"),
             **dict.fromkeys(("edit", "multiedit", "write", "patch", "apply_patch"), "edit"),
@@ -284,6 +294,12 @@ def recognise(event: str, payload: Mapping[str, Any]) -> str:
         return "codex"
     is_claude = "prompt_id" in payload or ("permission_mode" in payload and "turn_id" not in payload)
     return DEFAULT if is_claude or "/.claude/" in transcript else ""
+
+
+def is_interactive(name: str, environ: Mapping[str, str]) -> bool:
+    """Return whether a hook's client takes its prompts from a person; False if the hook cannot know it."""
+    client = find(name)
+    return client is not None and environ.get(client.entry_variable) in client.interactive_entries
 
 
 def conversation_of_shell(environ: Mapping[str, str]) -> str:

@@ -1,12 +1,12 @@
 """Decide whether an agent is asked to write down what it found out.
 
-It is asked once in a conversation, at the next prompt, if an error was overcome and nothing was written down since: no
-`<learning>`, no call of the MCP tool `learn`, no `learnt add`.
+It is asked once in a conversation, at the next prompt, if an error was overcome or the user corrected the agent, and
+nothing was written down since: no `<learning>`, no call of the MCP tool `learn`, no `learnt add`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from learnt.clients.kit.transcript import Step
 from learnt.debrief.sigils import read_sigils
@@ -21,15 +21,19 @@ _WRITING_COMMANDS = ("learnt add", "learnt debrief")
 class StepWatch:
     """Watches the steps of a conversation go by, and remembers what the agent found out and has not written down."""
 
-    def __init__(self) -> None:
+    def __init__(self, heard: Sequence[object] = ()) -> None:
+        """`heard` grows while the steps go by: with every rule and correction that the user states."""
         self.is_unwritten = False
+        self._heard = heard
 
     def follow(self, steps: Iterable[Step]) -> Iterator[Step]:
         """Yield the steps, in which the agent may write something down."""
+        count = 0
         for step in steps:
             if _writes_down(step):
                 self.is_unwritten = False
-            # A person's correction is worth writing down, too: set `is_unwritten` at a prompt that is one.
+            if len(self._heard) > count:
+                self.is_unwritten, count = True, len(self._heard)
             yield step
 
     def note(self, discoveries: Iterable[Discovery]) -> Iterator[Discovery]:

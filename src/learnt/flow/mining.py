@@ -1,20 +1,21 @@
 """Extract learnings from agents' work, by rules or by the configured model.
 
 Material is processed task by task. Everything slow or likely to fail (transcripts, the model) comes first. Then one
-transaction stores the discoveries and learnings and deletes the material. If the model fails, nothing changes and the
-material is kept for the next run. New learnings are on trial; a person decides on a model's revisions and removals.
+transaction stores the discoveries and learnings and deletes the material. If the model's answer is unusable or a
+spending cap forbids the question, the rules serve that task. If the model cannot be reached, the material is kept for
+the next run, but only a few times. New learnings are on trial; a person decides on a model's revisions and removals.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 
 from learnt.clients.kit.transcript import Step, steps
-from learnt.debrief.sigils import remove_sigils
-from learnt.errors import LearntError, TryAgain
+from learnt.debrief.sigils import kind_of, remove_sigils
+from learnt.errors import LearntError, ModelFailed, NoModel, SpendingCap, TryAgain
 from learnt.flow.briefs import SearchRequest, search
 from learnt.flow.context import Context, Talk
 from learnt.flow.folding import add_or_repeat, refuse
@@ -26,9 +27,11 @@ from learnt.mine.classify import complete
 from learnt.mine.extract import LearningDraft, NoDraft, extract
 from learnt.mine.lessons import observe_words
 from learnt.mine.observe import observe_steps
+from learnt.mine.people import Utterance
 from learnt.mine.quality import find_flaw, find_flaw_in
+from learnt.mine.rejections import observe_rejections
 from learnt.mine.reviews import find_recurring, observe_reviews, read_findings
-from learnt.model import PROGRAM, TEXT_LIMIT, TITLE_LIMIT, Discovery, Learning, Task, Value, new_id, text_id
+from learnt.model import PROGRAM, TEXT_LIMIT, TITLE_LIMIT, Attempt, Discovery, Learning, Task, Value, new_id, text_id
 from learnt.project import head_commit
 from learnt.store import learnings, mined, reviews, session_database, tasks
 from learnt.store.database import Database
@@ -50,6 +53,8 @@ _FINDING = "finding"
 # These are found by comparing reviews, so the model is not asked about them.
 _BY_RULES_ALONE = (_FINDING, "review")
 _LEFT_TO_THE_MODEL = "left to the model, which was told of it"
+# How often a task waits for a model that cannot be reached.
+_MAX_WAITS = 2
 _UNCONFIRMED = "waits for the improvement that closes it, or for a second review that finds it"
 
 
@@ -67,6 +72,14 @@ class MiningReport(Value):
     """Questions whether to remove a learning."""
     skipped: tuple[str, ...] = ()
     """The reasons why other discoveries did not become learnings."""
+    remark: str = ""
+    """Why the rules served the task, although a model is configured."""
+
+    def join(self, other: MiningReport) -> MiningReport:
+        """Return this report followed by another one about the same task."""
+        names = [name for name in MiningReport.fields if name not in ("task", "remark")]
+        joined = {name: (*getattr(self, name), *getattr(other, name)) for name in names}
+        return self.replace(remark=self.remark or other.remark, **joined)
 
 
 class TaskReading(Value):
@@ -80,7 +93,11 @@ class TaskReading(Value):
     discoveries: tuple[Discovery, ...] = ()
     """What the rules found."""
     changes: ProposedChanges | None = None
-    """What the model proposes; None if the model was not asked."""
+    """What the model proposes; None if the model was not asked or gave no usable answer."""
+    remark: str = ""
+    """Why there is no usable answer of the model."""
+    heard: tuple[Utterance, ...] = ()
+    """What a person said for longer than the task."""
     is_unwritten: bool = False
     """Whether the agent overcame an error in a conversation and wrote nothing down since."""
 
@@ -99,12 +116,64 @@ def read_task(context: Context, id: str, *, deadline: float) -> TaskReading:
 
 
 def ask_about(context: Context, reading: TaskReading, *, regeneration: str = "", limit_s: float) -> TaskReading:
-    """Return the reading with the model's proposals, if a model is configured and there is something to read."""
+    """Return the reading with the model's proposals, if a model is configured and there is something to read.
+
+    Without a usable answer, or if a cap forbids the question, return the reading as the rules made it, with a remark.
+    Raise ModelFailed only if the model cannot be reached at the moment.
+    """
     if not asks_a_model(context) or not (reading.words.strip() or reading.discoveries):
         return reading
-    if reading.task.type == "session":
-        note_read(context, _question_about(reading.task), size=1)
-    return reading.replace(changes=_ask_for_changes(context, reading, regeneration=regeneration, limit_s=limit_s))
+    _note_question(context, reading.task)
+    try:
+        return reading.replace(changes=_ask_for_changes(context, reading, regeneration=regeneration, limit_s=limit_s))
+    except (ModelFailed, NoModel, SpendingCap) as error:
+        if isinstance(error, ModelFailed) and error.is_temporary:
+            raise
+        return reading.replace(remark=_describe_failure(error))
+
+
+class ModelReader:
+    """Asks the model about one task after the other.
+
+    If the model cannot be reached, neither this task nor those after it are read: they wait for the next run. After a
+    task has waited a few times, the rules serve it.
+    """
+
+    def __init__(self, context: Context, *, regeneration: str = "") -> None:
+        self._context = context
+        self._regeneration = regeneration
+        self._failure = ""
+        self._waiting = 0
+        self._unanswered: list[str] = []
+
+    def read(self, reading: TaskReading, *, limit_s: float) -> TaskReading | None:
+        """Return the reading with the model's proposals or the rules' remark; None if the task waits."""
+        if not self._failure:
+            try:
+                reading = ask_about(self._context, reading, regeneration=self._regeneration, limit_s=limit_s)
+                self._unanswered += [reading.remark] if reading.remark else []
+                return reading
+            except ModelFailed as error:
+                self._failure = _describe_failure(error)
+        source = f"waits for the model: {reading.task.id}"
+        waits = mined.size_read(self._context.store.database, source) or 0
+        if waits >= _MAX_WAITS:
+            self._unanswered.append(self._failure)
+            return reading.replace(remark=self._failure)
+        note_read(self._context, source, size=waits + 1)
+        _note_question(self._context, reading.task)
+        self._waiting += 1
+        return None
+
+    @property
+    def remarks(self) -> list[str]:
+        """What the model's failures mean for the tasks."""
+        remarks = []
+        if self._unanswered:
+            remarks.append(f"{_count_tasks(len(self._unanswered))} read without the model: {self._unanswered[0]}")
+        if self._waiting:
+            remarks.append(f"{_count_tasks(self._waiting)} waiting for the model: {self._failure}")
+        return remarks
 
 
 def was_asked_recently(context: Context, task: Task) -> bool:
@@ -121,6 +190,7 @@ def was_asked_recently(context: Context, task: Task) -> bool:
 def learn_from(context: Context, reading: TaskReading) -> MiningReport:
     """Within a transaction: store the learnings from a reading, and delete the material."""
     intake = _Intake(context, reading.task)
+    intake.report = intake.report.replace(remark=reading.remark)
     database = context.store.database
     if reading.material is None:
         mined.drop_material(database, reading.task.id)
@@ -149,7 +219,7 @@ def redact_discovery(context: Context, discovery: Discovery, task: Task) -> Disc
     """Return a discovery without secrets, with its task and its commit."""
     texts = {
         name: redact(getattr(discovery, name))[0][:TEXT_LIMIT]
-        for name in ("text", "failed", "error", "worked", "excerpt")
+        for name in ("text", "failed", "error", "worked", "excerpt", "observed", "advice")
     }
     files = tuple(path for path in discovery.files if redact(path)[0] == path)
     commit = discovery.commit or (head_commit(context.root) if context.root else "")
@@ -161,15 +231,30 @@ def _observe_task(context: Context, task: Task, material: Sequence[Material]) ->
     attempts = tasks.attempts(context.store.database, task.id)
     words = {part.attempt: remove_sigils(part.text) for part in material}
     commits = {part.attempt: part.commit for part in material}
-    for attempt in reversed(attempts):
-        if attempt.id in words and attempt.transcript:
-            for discovery in observe_steps(_read_steps(attempt.transcript), folder=context.root):
-                yield discovery.replace(attempt=attempt.id, commit=commits[attempt.id])
-    if task.type == "session":
-        for turn in material:
-            for discovery in observe_words(words[turn.attempt]):
-                yield discovery.replace(attempt=turn.attempt, commit=turn.commit)
-        return
+    for attempt, discovery in chain(
+        _observe_transcripts(context, [attempt for attempt in reversed(attempts) if attempt.id in words]),
+        _observe_turns(words) if task.type == "session" else _observe_result(context, task, attempts, words),
+    ):
+        yield discovery.replace(attempt=attempt, commit=commits.get(attempt, ""))
+
+
+def _observe_transcripts(context: Context, attempts: Iterable[Attempt]) -> Iterator[tuple[str, Discovery]]:
+    """Yield what was overcome, rejected and then accepted in the attempts' transcripts."""
+    for attempt in attempts:
+        for observe in (observe_steps, observe_rejections) if attempt.transcript else ():
+            for discovery in observe(_read_steps(attempt.transcript), folder=context.root):
+                yield attempt.id, discovery
+
+
+def _observe_turns(words: Mapping[str, str]) -> Iterator[tuple[str, Discovery]]:
+    """Yield what an agent says at the end of each turn."""
+    return ((turn, discovery) for turn, text in words.items() for discovery in observe_words(text))
+
+
+def _observe_result(
+    context: Context, task: Task, attempts: Sequence[Attempt], words: Mapping[str, str]
+) -> Iterator[tuple[str, Discovery]]:
+    """Yield what failed attempts and reviews teach, once an attempt at the task was done."""
     done = next((attempt for attempt in attempts if attempt.result == "done"), None)
     if done is None:
         return
@@ -179,9 +264,9 @@ def _observe_task(context: Context, task: Task, material: Sequence[Material]) ->
         if attempt.id in words and attempt.id in reports:
             lesson = observe_attempts(reports[attempt.id], summary=done.summary, said=last_words)
             if lesson is not None:
-                yield lesson.replace(attempt=attempt.id, commit=commits[attempt.id])
+                yield attempt.id, lesson
     for discovery in chain(observe_words(last_words), _observe_review(context, task, last_words, done.summary)):
-        yield discovery.replace(attempt=done.id, commit=commits.get(done.id, ""))
+        yield done.id, discovery
 
 
 def _observe_review(context: Context, task: Task, words: str, summary: str) -> Iterator[Discovery]:
@@ -210,6 +295,20 @@ def _read_steps(path: str) -> Iterator[Step]:
 
 def _as_list(texts: Iterable[str]) -> str:
     return "".join(f"- {text}\n" for text in texts)
+
+
+def _note_question(context: Context, task: Task) -> None:
+    """Record when the model was asked about a conversation, or would have been."""
+    if task.type == "session":
+        note_read(context, _question_about(task), size=1)
+
+
+def _count_tasks(count: int) -> str:
+    return f"{count} task{'s' if count > 1 else ''}"
+
+
+def _describe_failure(error: LearntError) -> str:
+    return f"{error.message}; {error.hint}" if error.hint else error.message
 
 
 def _question_about(task: Task) -> str:
@@ -362,7 +461,7 @@ class _Intake:
     ) -> Learning:
         """Return a new learning; fields that the draft leaves empty are copied from the learning that it revises."""
         now, task = self._context.clock(), self._task
-        drafted = draft.as_dict() if draft else {}
+        drafted = {"kind": "" if revises else kind_of(discovery.type), **(draft.as_dict() if draft else {})}
         fields = {name: value for name, value in drafted.items() if name in STATEMENT_FIELDS and value}
         if revises is not None:
             fields = {**{name: getattr(revises, name) for name in STATEMENT_FIELDS}, **fields}

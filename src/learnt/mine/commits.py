@@ -87,7 +87,8 @@ _ABOUT_COMMIT = re.compile(
     re.IGNORECASE,
 )
 _ABOUT_DEFECT = re.compile(
-    r"\b(?:problems?|issues?|bugs?|regression|fix(?:es|ed)?|work ?around|this test|the test|while at it)\b", re.IGNORECASE
+    r"\b(?:problems?|issues?|bugs?|regression|fix(?:es|ed)?|work ?around|this test|the test|while at it)\b",
+    re.IGNORECASE,
 )
 _CONTINUES = re.compile(
     r"(?:but|however|instead|therefore|thus|so|then|also|still|now|as such|otherwise|and|hence|for example|basically)\b",

@@ -107,6 +107,8 @@ def _make_title(text: str, error: str) -> str:
 def _describe(discovery: Discovery, text: str) -> tuple[str, str]:
     """Return the observation and the action."""
     failed, error, worked = discovery.failed, discovery.error, discovery.worked
+    if discovery.advice:
+        return discovery.observed or f"`{failed}` failed: {error}.", discovery.advice
     if discovery.rule == "command" and failed and worked:
         if text.startswith("When `"):
             observation = f"`{failed}` failed: {error}. After `{worked}` it passed."
@@ -120,7 +122,7 @@ def _describe(discovery: Discovery, text: str) -> tuple[str, str]:
     if discovery.rule in ("edit", "call") and worked:
         advice = text if not discovery.files or worked.startswith("`") else f"Use `{worked}` instead of `{failed}`"
         return f"`{failed}` failed: {error}.", advice + "."
-    if discovery.rule == "words":
+    if discovery.rule in ("words", "person"):
         # An observation is needed only if the title was truncated or is part of a longer sentence.
         is_whole = fold(discovery.excerpt) == text and len(text) <= TITLE_LIMIT
         return "" if is_whole else fold(discovery.excerpt), discovery.worked

@@ -10,7 +10,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from learnt.mine.rating import CODE, REPORT_LABEL, capitalise, hide_code, rate, stands_alone, starts_with_reference, strip_announcement
+from learnt.mine.rating import (
+    CODE,
+    REPORT_LABEL,
+    capitalise,
+    hide_code,
+    rate,
+    stands_alone,
+    starts_with_reference,
+    strip_announcement,
+)
 from learnt.model import TITLE_LIMIT, Value
 from learnt.text.sentences import HEADING, ITEM, PARAGRAPH, find_sentences, is_whole, read_blocks, strip_markup
 
@@ -53,7 +62,9 @@ _EXPLAINS = re.compile(
     re.IGNORECASE,
 )
 # A line of code, of a log or of a traceback that nobody marked as one.
-_LOOKS_LIKE_CODE = re.compile(r"→|Traceback \(|\bFile \"|\w(?:Error|Exception|Warning): \w|>>> |[{};] *$|\w\(\w+, \w+=|^\w+ = |[│┃┏━]|\b(?:try|except|else): |\bimport \w+ *$")
+_LOOKS_LIKE_CODE = re.compile(
+    r"→|Traceback \(|\bFile \"|\w(?:Error|Exception|Warning): \w|>>> |[{};] *$|\w\(\w+, \w+=|^\w+ = |[│┃┏━]|\b(?:try|except|else): |\bimport \w+ *$"
+)
 _PROPOSALS = frozenset(("plan", "hypothesis", "about the work", "question", "guess", "example", "answer"))
 _TALKS = re.compile(
     r"(?:here|let me|looking|i (?:see|understand|think|can|need|have a)|there (?:are|is)|based on|great|good|ok(?:ay)?|"
@@ -303,7 +314,9 @@ def choose_clause(statement: str) -> str:
     if alone and len(bare) <= TITLE_LIMIT + 1:  # a title has no full stop
         return statement if len(statement) <= TITLE_LIMIT + 1 else bare
     clauses = [clause for clause in _list_clauses(bare) if _MIN_LENGTH <= len(clause) <= TITLE_LIMIT]
-    titles = [clause for clause in clauses if can_state(clause) and stands_alone(clause) and not _PRONOUN.search(clause)]
+    titles = [
+        clause for clause in clauses if can_state(clause) and stands_alone(clause) and not _PRONOUN.search(clause)
+    ]
     if rate(statement).is_order:
         titles = [title for title in titles if rate(title).is_order] or titles
     best = max(titles, key=lambda clause: (rate(clause).total, len(clause)), default="")

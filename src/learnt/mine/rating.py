@@ -70,7 +70,9 @@ _FEATURES = (
         r"\b(?:instead of|rather than|in place of|as opposed to|(?<!or )not (?:with|in|on|from|the|a|just)\b|anstatt|statt|"
         r"au lieu de|en lugar de|en vez de)\b|, (?:not|never) ",
     ),
-    _Feature("decision", 2.0, r"\b(?:we|it was|they) (?:have |had )?(?:decided|agreed|chose|settled|opted)\b|\bfrom now on\b"),
+    _Feature(
+        "decision", 2.0, r"\b(?:we|it was|they) (?:have |had )?(?:decided|agreed|chose|settled|opted)\b|\bfrom now on\b"
+    ),
     _Feature(
         "no demand",
         -5.0,
@@ -156,7 +158,9 @@ _FEATURES = (
     ),
     _Feature("question", -10.0, r"\?"),
     _Feature(
-        "answer", -4.0, r"^(?:yes|no|nope|agreed?|correct|exactly|right|sure|good (?:point|question|catch)|you['’]re right)\b"
+        "answer",
+        -4.0,
+        r"^(?:yes|no|nope|agreed?|correct|exactly|right|sure|good (?:point|question|catch)|you['’]re right)\b",
     ),
     _Feature(
         "example",
@@ -215,7 +219,9 @@ _FEATURES = (
 _COMPILED = tuple((feature, re.compile(feature.pattern, re.IGNORECASE)) for feature in _FEATURES)
 _RULES = frozenset("demand advice prohibition limit choice order announcement".split())
 _REPORTS = frozenset(
-    "first person,now,perfect,plan,address,question,answer,example,dismissal,about the work,completion,past,result".split(",")
+    "first person,now,perfect,plan,address,question,answer,example,dismissal,about the work,completion,past,result".split(
+        ","
+    )
 )
 _DONE = frozenset("now perfect completion result".split())
 REPORT_LABEL = re.compile(

@@ -141,6 +141,20 @@ class NoticeRecord(Value):
     shown: bool = False
 
 
+class PromptRecord(Value):
+    """A prompt that may state something to be remembered, without secrets."""
+
+    kind = "prompt"
+    as_body = Value.as_dict
+    task: str
+    """The conversation."""
+    client: str
+    text: str
+    typed: bool
+    """Whether a person typed it in an interactive client."""
+    at: int
+
+
 def add_notice(database: Database, task: str, what: str, subject: str = "", *, at: int) -> bool:
     """Add a notice; return False if the conversation has had the same notice before."""
     row = {"task": task, "what": what, "subject": subject, "created_at": at}

@@ -75,7 +75,9 @@ _SIDE_CLAUSE = (
     r"quand|lorsque|cuando)\b"
 )
 # A sentence that starts with one of these and does not ask lacks its subject.
-_PREDICATE_FIRST = r"(?:should|can|could|would|will|may|might|is|are|was|were|has|had|does|did|needs?|isn't|can't|won't)\b"
+_PREDICATE_FIRST = (
+    r"(?:should|can|could|would|will|may|might|is|are|was|were|has|had|does|did|needs?|isn't|can't|won't)\b"
+)
 _CONNECTED = r"(?:and|or|Or|but|nor|which|whose|that|than|und|oder|aber|sondern|et|ou|mais|y|o|pero)\b"
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
 _MIN_WORDS = 3
@@ -231,7 +233,10 @@ def _lacks_subject(text: str) -> bool:
     first, _, rest = text.partition(" ")
     if first == "To" and "," not in rest:
         return not any(has_predicate(["", word]) for word in list_words(rest))
-    return is_present(first) and re.match(r"(?:the|an?|this|that|these|its|all|some|any|more|X|\w+ing)\b", rest) is not None
+    return (
+        is_present(first)
+        and re.match(r"(?:the|an?|this|that|these|its|all|some|any|more|X|\w+ing)\b", rest) is not None
+    )
 
 
 def _ends_properly(text: str) -> bool:

@@ -70,6 +70,8 @@ class HookEvent(Value):
     source: str = ""
     """For a session, how it began."""
     prompt: str = ""
+    follows_command: bool = False
+    """For a prompt, whether it is the text behind a slash command."""
     tool: str = ""
     """For a call and a result, the client's name for the tool."""
     command: str = ""
@@ -124,7 +126,8 @@ def read_event(payload: Mapping[str, Any], client: str) -> HookEvent | None:
     if name == _FORKS and not event.agent:
         return None
     if kind == "prompt":
-        return event.replace(prompt=_prompt(payload))
+        words = strip_prompt(_text(payload.get("prompt")))
+        return event.replace(prompt=_prompt(words), follows_command=words.lstrip().startswith("/"))
     if kind == "stop":
         text = payload.get("last_assistant_message", payload.get("prompt_response")) if name != _WITHOUT_WORDS else None
         said = beginning_and_end(text, _HALF_MESSAGE_LENGTH) if isinstance(text, str) else None
@@ -144,10 +147,16 @@ def hears_before_call(event: HookEvent) -> bool:
     return client is None or client.hears_before_call
 
 
-def answer(event: HookEvent, text: str, *, denies: bool = False) -> str:
-    """Return the hook output that passes a text to the model, or that denies a call."""
+def shows_messages(event: HookEvent) -> bool:
+    """Return whether the person sees a message in the answer to this event."""
+    client = registry.find(event.client)
+    return client is not None and client.shows_messages and event.kind in ("session", "prompt", "result")
+
+
+def answer(event: HookEvent, text: str, *, denies: bool = False, message: str = "") -> str:
+    """Return the hook output that passes a text to the model, or that denies a call; `message` is for the person."""
     if not text:
-        return ""
+        return tell_person(message) if message else ""
     client = registry.find(event.client)
     if event.is_end:
         return _as_json({"decision": client.stop_decision, "reason": text}) if client and event.may_go_on else ""
@@ -156,7 +165,8 @@ def answer(event: HookEvent, text: str, *, denies: bool = False) -> str:
     if event.kind == "compaction" and (client is None or client.compaction_format != "context"):
         return f"{text}\n" if client and client.compaction_format == "text" else ""
     body = {"permissionDecision": "deny", "permissionDecisionReason": text} if denies else {"additionalContext": text}
-    return _as_json({"hookSpecificOutput": {"hookEventName": event.name, **body}})
+    told = {"systemMessage": message} if message else {}
+    return _as_json({"hookSpecificOutput": {"hookEventName": event.name, **body}, **told})
 
 
 def tell_person(text: str) -> str:
@@ -181,8 +191,7 @@ def has_words(transcript: str) -> bool:
         return False
 
 
-def _prompt(payload: Mapping[str, Any]) -> str:
-    prompt = strip_prompt(_text(payload.get("prompt")))
+def _prompt(prompt: str) -> str:
     if prompt.lstrip().startswith("/"):
         prompt = _strip_slash_command(prompt)
     return beginning_and_end(prompt, _HALF_PROMPT_LENGTH)

@@ -83,10 +83,18 @@ def supersede_run(arguments: Arguments) -> None:
 
 
 def undo_arguments(parser: Parser) -> None:
-    _describe_change(parser, "a learning, to undo its last change, or an event, or an import, to take it all back")
+    help = (
+        "a learning, to undo its last change, or an event, or an import, to take it all back; without it, what was kept "
+        "last of what you said to an agent"
+    )
+    parser.add_argument("id", metavar="ID", nargs="?", default="", help=help)
+    add_reason(parser)
+    add_user(parser)
 
 
 def undo_run(arguments: Arguments) -> None:
+    if not arguments.id:
+        refuse_agent("undo")
     if is_id("import", arguments.id):
         _undo_import(arguments)
         return
@@ -94,7 +102,8 @@ def undo_run(arguments: Arguments) -> None:
         learning = memory.undo(arguments.id, reason=arguments.reason)
         event = memory.history(learning.id)[-1]
     report_redactions(memory)
-    lines = [f"Undid {event.undoes} of {learning.id}: {learning.title}"]
+    done = f"Undid {event.undoes} of" if arguments.id else "Took back"
+    lines = [f"{done} {learning.id}: {learning.title}"]
     lines += [f"  {name}: {format_field(name, value)}" for name, value in event.new.items()]
     print_result(arguments, as_record(learning), "\n".join(lines))
 
