@@ -242,7 +242,7 @@ class _Intake:
         if is_persons(learning) and not is_by_person:
             return {}
         changes: dict[str, Any] = {}
-        if self._source.place and not learning.loaded_from:
+        if self._source.place and not learning.loaded_from and _stands_in(learning, {rule.key}):
             changes["loaded_from"] = self._source.place
         if learning.status == "archived":
             changes["status"] = "active"
@@ -354,4 +354,5 @@ def _read_keys(context: Context, place: str, *, since_ms: int) -> set[str] | Non
 
 
 def _stands_in(learning: Learning, keys: set[str]) -> bool:
-    return text_key(learning.observation or learning.title) in keys or text_key(learning.title) in keys
+    """Return whether a file with these rules says all that a learning says."""
+    return text_key(learning.observation or learning.title) in keys and not (learning.implication or learning.action)
