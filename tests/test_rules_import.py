@@ -134,6 +134,16 @@ class TestImport:
         now = memory.get(known.id)
         assert (now.vouched, now.loaded_from, now.recurrences) == ("person", "CLAUDE.md", 0)
 
+    def test_what_a_person_said_in_other_words_is_not_added_and_still_briefed(
+        self, memory: Memory, rules: Path
+    ) -> None:
+        mine = memory.add("Do not mock the database in tests")
+
+        done = imported(memory, rules)
+
+        assert (done.count("added"), done.count("unchanged")) == (2, 1)
+        assert mine.id in memory.brief("mock the database in tests", client="claude").learning_ids
+
     @pytest.mark.parametrize("verb", ["hide", "archive"])
     def test_what_a_person_put_away_stays_away(self, memory: Memory, rules: Path, verb: str) -> None:
         getattr(memory, verb)(memory.add("Never mock the database in tests").id)

@@ -19,6 +19,7 @@ from typing import Any
 from learnt.clients.registry import CLIENTS
 from learnt.errors import LearntError
 from learnt.flow.context import Context
+from learnt.flow.folding import find_similar
 from learnt.flow.learnings import new_learning
 from learnt.flow.rules_paths import (
     RulesSource,
@@ -28,6 +29,7 @@ from learnt.flow.rules_paths import (
     read_source,
     read_text,
 )
+from learnt.mine.classify import find_kind
 from learnt.mine.quality import find_flaw_in
 from learnt.mine.rules_file import LeftOut, Rule, read_rules
 from learnt.model import PROGRAM, Learning, Value, new_id
@@ -36,11 +38,13 @@ from learnt.store.index import Filter
 from learnt.store.learnings import Change
 from learnt.text.titles import text_key
 from learnt.text.words import words
+from learnt.weigh.compare import REPEATS
 from learnt.weigh.confidence import PERSON, is_persons, vouch_by_person
 
 ADDED, UPDATED, UNCHANGED, KEPT = "added", "updated", "unchanged", "kept"
 _CHECKED_AT = "files with rules checked at"
 _MIN_SHARED_WORDS = 0.5
+_MAX_COMPARED = 5
 
 
 class TakenRule(Value):
@@ -206,8 +210,7 @@ class _Intake:
     def _take(self, rule: Rule, known: Learning | None) -> TakenRule:
         """Add a rule, or mark the learning that says it already."""
         new = self._make(rule)
-        # The only place where an import finds out that something is known already.
-        same = known or _find_same(self._database, new)
+        same = known if known and (is_persons(known) or _says_no_more(known, new)) else self._find_known(new)
         if same is None:
             learnings.add(self._database, new, self._change)
             return self._report(ADDED, new.id, rule)
@@ -216,6 +219,17 @@ class _Intake:
         before, after = learnings.change(self._database, same.id, partial(self._mark, rule), self._change)
         what = UNCHANGED if after.version == before.version else UPDATED
         return self._report(what, same.id, rule)
+
+    def _find_known(self, new: Learning) -> Learning | None:
+        """Return the learning that says what a rule says.
+
+        A person has seen the rule only, so nobody else's learning counts that says more than it.
+        """
+        texts = dict.fromkeys((new.observation or new.title, new.title))
+        exact = [same for text in texts if (same := learnings.find_same(self._database, text))]
+        nearest = find_similar(self._database, new, limit=_MAX_COMPARED)
+        known = [*exact, *(similar.learning for similar in nearest if similar.verdict == REPEATS)]
+        return next((one for one in known if is_persons(one) or _says_no_more(one, new)), None)
 
     def _was_undone(self, learning: Learning) -> bool:
         """Return whether a learning was archived by the undo of an import, so that another import brings it back."""
@@ -228,7 +242,7 @@ class _Intake:
         if is_persons(learning) and not is_by_person:
             return {}
         changes: dict[str, Any] = {}
-        if self._source.place and not learning.loaded_from:
+        if self._source.place and not learning.loaded_from and _stands_in(learning, {rule.key}):
             changes["loaded_from"] = self._source.place
         if learning.status == "archived":
             changes["status"] = "active"
@@ -258,7 +272,7 @@ class _Intake:
             "observation": "" if rule.text.rstrip(" .") == rule.title else rule.text,
             "context": rule.context,
             "category": rule.category,
-            "kind": "best-practice",
+            "kind": find_kind(rule.title),
             "polarity": rule.polarity,
             "triggers": {"files": list(rule.files)} if rule.files else {},
             "origin": "import",
@@ -272,9 +286,11 @@ class _Intake:
         return TakenRule(what=what, id=id, rule=rule, file=self._source.name, before=before, reason=reason)
 
 
-def _find_same(database: Any, learning: Learning) -> Learning | None:
-    texts = dict.fromkeys((learning.observation or learning.title, learning.title))
-    return next((same for text in texts if (same := learnings.find_same(database, text))), None)
+def _says_no_more(known: Learning, new: Learning) -> bool:
+    """Return whether a known learning has the words of a new one, and no others."""
+    text = text_key(known.observation or known.title)
+    is_same = text in (text_key(new.observation or new.title), text_key(new.title))
+    return is_same and text_key(known.title) == text_key(new.title) and not (known.implication or known.action)
 
 
 def _find_former(rule: Rule, free: Sequence[Learning]) -> Learning | None:
@@ -338,4 +354,5 @@ def _read_keys(context: Context, place: str, *, since_ms: int) -> set[str] | Non
 
 
 def _stands_in(learning: Learning, keys: set[str]) -> bool:
-    return text_key(learning.observation or learning.title) in keys or text_key(learning.title) in keys
+    """Return whether a file with these rules says all that a learning says."""
+    return text_key(learning.observation or learning.title) in keys and not (learning.implication or learning.action)

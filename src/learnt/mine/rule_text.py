@@ -13,13 +13,12 @@ from learnt.model import TITLE_LIMIT
 from learnt.text.clean import fold
 from learnt.text.fence import QUOTING
 from learnt.text.sentences import is_whole, split_sentences, strip_markup
+from learnt.text.shorten import shorten
 from learnt.text.verbs import is_base_form, list_words
 
 _MIN_WORDS = 2
 _ALSO_VERBS = ("ask", "test", "lint", "benchmark", "favor", "favour")  # at the start of a rule they are verbs
 _MIN_WORDS_STANDING = 4
-_MIN_TITLE_LENGTH = 25
-_MIN_CLAUSE_LENGTH = 15
 _MAX_LABEL_WORDS = 4
 _MAX_CODE_IN_TITLE = 60
 _NEGATIVE = re.compile(
@@ -87,26 +86,12 @@ _MARKUP = re.compile(rf"</?(?:{_TAGS})(?:\s[^<>]*)?/?>|<[|｜][^<>|｜]*[|｜]>|
 _COMMENT = re.compile(r"<!--(?:[^-]|-(?!->))*+-->")  # that was not on one line
 _CODE_SPAN = re.compile(r"(`+[^`]+`+)")
 _BULLET_SIGN = re.compile(r"^(?:\[[ xX]\]\s+|[^\w\s`\"'“«„(\[{@$./~<>*_#+:-]+\s*)+")
-# Where a sentence can end early: before a reason, an example or a remark, then between clauses.
-_REMARKS = re.compile(
-    r"\s+\(|;\s|\s[–—-]\s|,?\s+(?:because|since|so that|as it|as they|e\.g\.|for example|such as|including|which|"
-    r"weil|da|damit|sodass|z\. ?B\.|parce que|car|afin|par exemple|porque|ya que|para que|por ejemplo)\b",
-    re.IGNORECASE,
-)
-_PHRASES = re.compile(
-    r"\s+(?:to|from|with|for|in|into|per|by|via|using|as|at|on|of|after|when|where|while|until|during|mit|für|bei|von|aus|"
-    r"avec|pour|dans|con|para|en)\b",
-    re.IGNORECASE,
-)
 _CUT = re.compile(
     r"\b(?:whether|if|that|to|the|a|an|and|or|of|with|by|for|as|when|be|is|are|ob|dass|wenn|und|oder|si|que|et|y)$",
     re.IGNORECASE,
 )
+_ADDRESS = re.compile(r"\s+(?:\(|per |see |at )?<?https?://\S+")
 _AFTER_COMMAND = re.compile(r"\s+(?:#|//)\s.*")
-_LABEL_LEAD = re.compile(r"[^.:!?`]{1,60}:\s+")
-_CLAUSES = re.compile(
-    r",\s|:\s|\s(?:->|→)\s|\s+(?:and|or|but|so|then|und|oder|aber|et|ou|mais|y|o|pero)\b", re.IGNORECASE
-)
 
 
 def plain_text(text: str) -> str:
@@ -234,7 +219,7 @@ def make_title(text: str, *, intros: Sequence[str] = (), code: str = "", room: i
     if introduces and code:
         sentence = _add_code(sentence, code)
     introduced = ": ".join((*intros[-1:], sentence))
-    return introduced if len(introduced) <= limit else _shorten(sentence, limit)
+    return introduced if len(introduced) <= limit else shorten(_ADDRESS.sub("", sentence), limit)
 
 
 def _add_code(sentence: str, code: str) -> str:
@@ -246,38 +231,3 @@ def _add_code(sentence: str, code: str) -> str:
         return sentence
     more = f" ({len(commands)} lines)" if len(commands) > 1 else ""
     return f"{sentence}: `{commands[0]}`{more}"
-
-
-def _shorten(sentence: str, limit: int) -> str:
-    """Return a sentence that fits: without remarks, last clauses or objects; otherwise cut, with an ellipsis."""
-    if len(sentence) <= limit:
-        return sentence
-    least = max(_MIN_TITLE_LENGTH, _find_main_clause(sentence) + _MIN_CLAUSE_LENGTH)
-    for pattern in (_REMARKS, _CLAUSES, _PHRASES):
-        ends = [match.start() for match in pattern.finditer(sentence[: limit + 10])]
-        for end in reversed([end for end in ends if least <= end <= limit]):
-            head = sentence[:end].rstrip(" ,;:.")
-            if _is_balanced(head) and not is_cut(head) and (pattern is _REMARKS or _says_something(head)):
-                return head
-    space = sentence.rfind(" ", limit // 2, limit - 1)
-    head = sentence[: space if space > 0 else limit - 1]
-    return (head.rpartition("`")[0] if head.count("`") % 2 else head).rstrip(" ,;:.") + "…"
-
-
-def _is_balanced(text: str) -> bool:
-    return text.count("(") == text.count(")") and text.count("`") % 2 == 0 and text.count('"') % 2 == 0
-
-
-def _says_something(text: str) -> bool:
-    """Return whether the beginning of a sentence is a sentence: it has a predicate, or a demand after a side clause."""
-    clauses = text.split(", ") if names_situation(text) else [text]
-    return is_whole(text) or any(_starts_with_verb(clause, strictly=True) for clause in clauses)
-
-
-def _find_main_clause(sentence: str) -> int:
-    """Return where a sentence goes on after a label and a clause that says when it applies."""
-    label = _LABEL_LEAD.match(sentence)
-    start = label.end() if label else 0
-    if not _SITUATION.match(sentence, start):
-        return 0
-    return max(0, sentence.find(", ", start))
