@@ -89,6 +89,8 @@ class Passage(Value):
     label: str = ""
     intro: str = ""
     """The line with a colon that ends the text above it."""
+    odds: tuple[float, ...] = ()
+    """How likely each sentence is a lesson, if the model of `sentence_model` was asked."""
 
 
 class Lesson(Value):
@@ -179,6 +181,10 @@ def find_lesson(
 
 def _rate_sentences(passage: Passage) -> list[_Rated]:
     """Return the sentences of a passage with their ratings, in order."""
+    if passage.odds:
+        ruled = [_rate_sentence(sentence, 0.0) for sentence in passage.sentences]
+        pairs = zip(ruled, passage.odds, strict=True)
+        return [one.replace(rating=odds if can_state(one.statement) else _FRAGMENT) for one, odds in pairs]
     section = _rate_section(passage)
     explains = [_EXPLAINS.search(hide_code(sentence)) is not None for sentence in passage.sentences]
     reasons = sum(explains) + (_EXPLAINS.search(passage.label) is not None)

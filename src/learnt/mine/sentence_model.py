@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from functools import cache
 from math import sqrt
 
+from learnt.mine.rating import rate as _rate
+
 PROMPTS, FINALS, COMMITS = "prompts", "finals", "commits"
 KINDS = (PROMPTS, FINALS, COMMITS)
 _WEIGHTS = os.path.join(os.path.dirname(__file__), "weights.json")
@@ -47,6 +49,7 @@ def list_features(sentence: str, before: str, after: str) -> set[str]:
     features.update(f"{first} {second}" for first, second in zip(words, words[1:], strict=False))
     features.update(f"{first} _ {second}" for first, second in zip(words, words[2:], strict=False))
     features.add(f"#{min(_MAX_TOKENS_IN_CLASS, len(words) // _TOKENS_PER_CLASS)}")
+    features.update(f"@{name}" for name in _rate(sentence).features)
     features.update(_list_edges(words, _split(before), _split(after)))
     return features
 
