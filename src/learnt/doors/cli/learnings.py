@@ -109,7 +109,7 @@ def show_run(arguments: Arguments) -> None:
         supersedes = memory.supersedes(arguments.id)
         evidence = memory.review.evidence(arguments.id)
     if arguments.json:
-        discoveries = [stored.discovery.as_dict() for stored in evidence]
+        discoveries = [stored.discovery.as_evidence() for stored in evidence]
         record = {**as_record(learning), "supersedes": supersedes, "impact": impact(learning)}
         show_json({**record, "evidence": discoveries})
         return
