@@ -75,7 +75,8 @@ def test_an_option_that_a_program_does_not_have_is_named() -> None:
         )
     )
 
-    assert found.text == "`gh pr diff` has no `--stat`: use `gh pr diff <n> --name-only`"
+    assert found.text == "`gh pr diff` has no `--stat`: use `--name-only`"
+    assert found.worked == "gh pr diff <n> --name-only"
 
 
 def test_a_word_that_had_to_be_quoted_is_said_to_be_quoted() -> None:
@@ -90,7 +91,7 @@ def test_a_word_that_had_to_be_quoted_is_said_to_be_quoted() -> None:
         )
     )
 
-    assert found.text.startswith("Quote `repos/ada/shop/pulls/7/comments?per_page=<n>` for `gh api`")
+    assert found.text.startswith("Quote `repos/ada/shop/pulls/<n>/comments?per_page=100` for `gh api`")
 
 
 def test_the_command_that_an_error_asked_for_is_learnt() -> None:
@@ -102,7 +103,8 @@ def test_the_command_that_an_error_asked_for_is_learnt() -> None:
         )
     )
 
-    assert found.text.endswith("run `go mod tidy` first")
+    assert found.text == "Run `go mod tidy` before `make test`: go: updates to go.mod needed; to update it"
+    assert found.advice == "Run `go mod tidy` first, then `make test`."
 
 
 def test_a_command_in_the_wrong_folder_tells_that_the_shell_stays() -> None:

@@ -110,13 +110,7 @@ def _describe(discovery: Discovery, text: str) -> tuple[str, str]:
     if discovery.advice:
         return discovery.observed or f"`{failed}` failed: {error}.", discovery.advice
     if discovery.rule == "command" and failed and worked:
-        if text.startswith("When `"):
-            observation = f"`{failed}` failed: {error}. After `{worked}` it passed."
-            return observation, f"When it says so again, run `{worked}`, then `{failed}`."
-        observation = f"`{failed}` failed: {error}. `{worked}` worked."
-        if _WRONG_FOLDER in text:
-            return observation, f"Give paths from where the shell is, or `cd` to the root first: `{worked}`."
-        return observation, f"Use `{worked}`."
+        return f"`{failed}` failed: {error}. `{worked}` worked.", f"Use `{worked}`."
     if discovery.rule == "verification":
         return _describe_check(discovery, text)
     if discovery.rule in ("edit", "call") and worked:
