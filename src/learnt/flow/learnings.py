@@ -212,7 +212,9 @@ class Learnings:
                 for replaced in self.superseded_by(id):
                     self.undo(replaced, reason=reason)
                 return after
-        raise WrongRequest("nothing that you said was kept", hint="`learnt undo ID` undoes the last change to a learning")
+        raise WrongRequest(
+            "nothing that you said was kept", hint="`learnt undo ID` undoes the last change to a learning"
+        )
 
     def _find_active(self, id: str) -> Learning | None:
         for store in self._context.sound_stores():

@@ -1,9 +1,9 @@
 """Keep what people say to agents: their rules, corrections and decisions, from transcripts and from the prompt hook.
 
-What a person typed in an interactive client and said as a rule is vouched for by that person, and active at once. Softer
-corrections, decisions, what may be pasted, prompts of unattended runs and of tasks of `learnt work`, and everything that
-an agent lets learnt read, are proposed: the person decides in `learnt review`. A file that lies in the project may have
-come with it, so nobody vouches for what it says.
+What a person typed in an interactive client and said as a rule is vouched for by that person, and active at once.
+Softer corrections, decisions, what may be pasted, prompts of unattended runs and of tasks of `learnt work`, and
+everything that an agent lets learnt read, are proposed: the person decides in `learnt review`. A file that lies in the
+project may have come with it, so nobody vouches for what it says.
 
 The same words are one learning, however often and from wherever they are read. What a person said later replaces what
 he said earlier about the same thing, and what was taken back stays away until he says it again.
@@ -23,8 +23,9 @@ from learnt.clients.registry import FOLDER_VARIABLES
 from learnt.flow.context import Context
 from learnt.flow.learnings import replace_by
 from learnt.flow.mining import MiningReport, redact_discovery
+from learnt.mine.decisions import chooses_instead, read_decision
 from learnt.mine.extract import LearningDraft, NoDraft, extract
-from learnt.mine.people import Utterance, chooses_instead, read_decision, read_prompt
+from learnt.mine.people import Utterance, read_prompt
 from learnt.mine.people_rules import ASKED, SOFT
 from learnt.mine.quality import find_flaw
 from learnt.model import TITLE_LIMIT, Discovery, Learning, Task, new_id, text_id
@@ -64,7 +65,8 @@ def listen(prompt: str, *, answers: str = "", typed: bool, at: int) -> list[Utte
     decision = None if found else read_decision(answers, prompt)
     context = _cut_line(answers)
     return [
-        utterance.replace(answers=context, typed=typed, at=at) for utterance in (*found, *([decision] if decision else []))
+        utterance.replace(answers=context, typed=typed, at=at)
+        for utterance in (*found, *([decision] if decision else []))
     ]
 
 
@@ -72,7 +74,12 @@ def apply(context: Context, database: Database, body: dict[str, Any]) -> None:
     """Within a transaction: keep what a prompt states that a hook has spooled."""
     record = PromptRecord.from_row(body)
     new = Task(
-        id=record.task, title=record.task, type="session", client=record.client, created_at=record.at, updated_at=record.at
+        id=record.task,
+        title=record.task,
+        type="session",
+        client=record.client,
+        created_at=record.at,
+        updated_at=record.at,
     )
     heard = listen(record.text, typed=record.typed, at=record.at)
     if not heard:
@@ -139,7 +146,9 @@ class _Keeper:
 
     def _discover(self, utterance: Utterance) -> Discovery:
         type = "decision" if utterance.is_decision else "pattern"
-        discovery = Discovery(type=type, rule=mined.SAID, text=utterance.text, excerpt=utterance.words, attempt=self._attempt)
+        discovery = Discovery(
+            type=type, rule=mined.SAID, text=utterance.text, excerpt=utterance.words, attempt=self._attempt
+        )
         return redact_discovery(self._context, discovery, self._task)
 
     def _vouches(self, utterance: Utterance) -> bool:
@@ -220,7 +229,11 @@ class _Keeper:
 
     def _list_earlier(self, learning: Learning) -> Iterator[tuple[Store, Learning]]:
         """Yield the active learnings that the same person stated before, latest first."""
-        ids = [id for id in mined.list_learnings(self._store.database, mined.SAID, limit=_MAX_COMPARED) if id != learning.id]
+        ids = [
+            id
+            for id in mined.list_learnings(self._store.database, mined.SAID, limit=_MAX_COMPARED)
+            if id != learning.id
+        ]
         for store in self._context.sound_stores():
             for earlier in learnings.get_all(store.database, ids).values():
                 is_own = earlier.vouched == PERSON and earlier.author == learning.author

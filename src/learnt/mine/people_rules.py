@@ -18,6 +18,17 @@ _MIN_WORDS = 3
 _MAX_HEAD_WORDS = 6
 _CODE = re.compile(r"`[^`\n]+`")
 _QUOTED = re.compile(r"\"[^\"\n]{8,}\"|“[^”\n]{8,}”|„[^“”\n]{8,}[“”]|«[^»\n]{8,}»")
+_GENERAL = (
+    words.UNIVERSAL,
+    words.UNIVERSAL_ABROAD,
+    words.QUANTIFIER,
+    words.PLACE,
+    words.AGREED,
+    words.CIRCUMSTANCE,
+)
+# How sentences begin that correct the agent or state a wish.
+_CORRECTIONS = (words.YOU_KEEP, words.WE_AGREED, words.SURELY_NOT, words.I_PREFER, words.I_WANT)
+_ADVERBS = frozenset("only just always here hier ici aquí to with".split())
 _TO_DO = re.compile(r"(?:to|de(?! que)|d['’]|zu)\b ?", re.IGNORECASE)
 _ALWAYS_OR_NEVER = re.compile(r"(?:always|never)(?: ever)? (?P<verb>[\w']+)", re.IGNORECASE)
 _NO_CASE = re.compile(r"under no circumstances|at no point|in no case", re.IGNORECASE)
@@ -25,9 +36,9 @@ _AND = re.compile(r"[,;:–—]\s*|\b(?:and|but|und|aber|et|mais|y|pero)\b", re.
 _PURPOSE = re.compile(r"\b(?:in case|so that|so|if|that|which|for|damit|falls|pour que|si|para que)\b", re.IGNORECASE)
 _NOUN_FOLLOWS = re.compile(r" (?:versions?|releases?|use|reference)\b", re.IGNORECASE)
 TASK = re.compile(
-    r"(?:please |now |ok,? |can you |could you |then |let['’]s )*(?:fix|add|rename|move|make|remove|delete|change|update|write|"
-    r"create|implement|refactor|revert|undo|redo|do|commit|push|merge|run|try|continue|go|clean|build|set up|"
-    r"behebe|füge|mach|ändere|lösche?|schreib|corrige|ajoute|supprime|change|arregla|añade|borra|cambia)\b",
+    r"(?:please |now |ok,? |can you |could you |then |let['’]s )*(?:fix|add|rename|move|make|remove|delete|change|"
+    r"update|write|create|implement|refactor|revert|undo|redo|do|commit|push|merge|run|try|continue|go|clean|build|"
+    r"set up|behebe|füge|mach|ändere|lösche?|schreib|corrige|ajoute|supprime|change|arregla|añade|borra|cambia)\b",
     re.IGNORECASE,
 )
 _OR_ELSE = re.compile(r"\b(?:otherwise|or else|sonst|ansonsten|sinon|si no,|de lo contrario)\b", re.IGNORECASE)
@@ -41,8 +52,8 @@ _CLAUSE = re.compile(  # `but never read` without a comma goes on with the subje
 )
 _LAST_ALWAYS = re.compile(r",? (?:always|immer|toujours|siempre|every time|each time|jedes mal)[.!]*$", re.IGNORECASE)
 _MODAL = re.compile(
-    r"\b(?:must|should|shall|may|can|cannot|can't|needs? to|has to|have to|soll(?:en|te|ten)?|muss|müssen|darf|dürfen|doit|"
-    r"doivent|debe|deben|tiene que)\b",
+    r"\b(?:must|should|shall|may|can|cannot|can't|needs? to|has to|have to|soll(?:en|te|ten)?|muss|müssen|darf|dürfen|"
+    r"doit|doivent|debe|deben|tiene que)\b",
     re.IGNORECASE,
 )
 _STARTS_WITH_MODAL = re.compile(
@@ -116,11 +127,6 @@ def find_main(masked: str) -> str:
         use = words.USE.search(main, habit.end())
         main = main[use.start() :] if use else main
     return main
-
-
-def is_asked(masked: str) -> bool:
-    """Return whether a person asks for something to be remembered, or says that it holds from now on."""
-    return _is_asked(masked, find_main(masked))
 
 
 def _is_asked(masked: str, main: str) -> bool:
@@ -230,15 +236,7 @@ def _is_universal_abroad(main: str) -> bool:
 
 def _is_general(masked: str) -> bool:
     """Return whether something shows that a sentence is meant for more than this task."""
-    patterns = (
-        words.UNIVERSAL,
-        words.UNIVERSAL_ABROAD,
-        words.QUANTIFIER,
-        words.PLACE,
-        words.AGREED,
-        words.CIRCUMSTANCE,
-    )
-    return any(pattern.search(masked) for pattern in patterns)
+    return any(pattern.search(masked) for pattern in _GENERAL)
 
 
 def _is_team_rule(masked: str, main: str) -> bool:
@@ -259,7 +257,7 @@ def _denies(main: str) -> bool:
 
 
 def _is_custom(main: str) -> bool:
-    """Return whether the predicate behind the subject is in the present: `we use`, not `we had`, `we are`, `we need`."""
+    """Return whether the predicate behind the subject is in the present: `we use`, not `we had`, `we need`."""
     verb = main.replace("'", " '").split()[1].lower() if len(main.split()) > 1 else ""
     is_over = is_past(verb) and not is_base_form(verb)
     return not is_over and verb not in words.NO_RULE_VERBS and verb not in _NOT_CUSTOMS
@@ -290,15 +288,10 @@ def _is_generic_rule(masked: str, main: str) -> bool:
 
 
 def _is_soft(masked: str, main: str, *, before: str, after: str) -> bool:
-    """Return whether a sentence corrects a choice, states a wish, or gives an order that is meant for more than this."""
-    if (
-        words.YOU_KEEP.match(main)
-        or words.NOT_HOW.search(masked)
-        or words.WE_AGREED.match(main)
-        or words.HANDS_OFF.search(masked)
-    ):
+    """Return whether a sentence corrects a choice, states a wish, or gives an order for more than this task."""
+    if any(pattern.match(main) for pattern in _CORRECTIONS) or words.NOT_HOW.search(masked):
         return True
-    if words.SURELY_NOT.match(main) or words.I_PREFER.match(main) or words.I_WANT.match(main):
+    if words.HANDS_OFF.search(masked):
         return True
     if words.ITS_NAME.match(main):
         return bool(words.NAMED.search(masked))
@@ -329,16 +322,12 @@ def _strip_adverbs(text: str) -> str:
 
 
 def _is_general_order(masked: str, main: str, *, after: str) -> bool:
-    """Return whether an order or a prohibition is meant for more than this task, by its object and what speaks for it."""
-    match = words.DO_NOT.match(main)
-    verb = (match["verb"] or "").lower() if match else main.split(" ", 1)[0].lower()
-    if match:
-        if verb in words.NO_PROHIBITION:
-            return False
-        shown = _has_reason(main) or _is_lasting_reason(after) or _is_general(masked) or _has_remedy(main, after)
-        return shown and not words.DEICTIC.search(words.PLACE.sub("", _find_core(main)))
+    """Return whether an order is meant for more than this task, by its object and by what speaks for it."""
+    if match := words.DO_NOT.match(main):
+        return (match["verb"] or "").lower() not in words.NO_PROHIBITION and _is_general_ban(masked, main, after=after)
     if words.OF_PRODUCT.match(strip_lead(masked)):
         return False
+    verb = main.split(" ", 1)[0].lower()
     if _OR_ELSE.search(main) and _starts_with_verb(main) and (verb == "run" or not TASK.match(main)):
         return _find_object(main) not in words.ARTICLES
     if verb not in words.MANNER:
@@ -355,6 +344,12 @@ def _is_general_order(masked: str, main: str, *, after: str) -> bool:
     )
 
 
+def _is_general_ban(masked: str, main: str, *, after: str) -> bool:
+    """Return whether a prohibition has a reason or a remedy, or is general otherwise, and is not about `this`."""
+    shown = _has_reason(main) or _is_lasting_reason(after) or _is_general(masked) or _has_remedy(main, after)
+    return shown and not words.DEICTIC.search(words.PLACE.sub("", _find_core(main)))
+
+
 def _has_remedy(main: str, after: str) -> bool:
     """Return whether a prohibition of things of a kind is followed by what to do instead."""
     rest = main.split()[2:]
@@ -367,17 +362,7 @@ def _has_remedy(main: str, after: str) -> bool:
 def _find_object(main: str) -> str:
     """Return the first word behind the verb of an order, without adverbs."""
     rest = main.split()[1:]
-    while rest and rest[0].lower().strip(",") in (
-        "only",
-        "just",
-        "always",
-        "here",
-        "hier",
-        "ici",
-        "aquí",
-        "to",
-        "with",
-    ):
+    while rest and rest[0].lower().strip(",") in _ADVERBS:
         rest = rest[1:]
     return rest[0].lower().strip(",.") if rest else ""
 

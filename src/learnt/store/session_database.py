@@ -35,7 +35,8 @@ def sessions(path: str, *, since_ms: int = 0) -> Iterator[dict[str, Any]]:
     """Yield the sessions that have changed since the given time, newest first."""
     with _open(path) as connection:
         for row in connection.execute(
-            f"{_select(connection)} where time_updated >= :since_ms order by time_updated desc, id", {"since_ms": since_ms}
+            f"{_select(connection)} where time_updated >= :since_ms order by time_updated desc, id",
+            {"since_ms": since_ms},
         ):
             yield _info(row)
 

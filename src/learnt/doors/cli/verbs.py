@@ -83,7 +83,9 @@ def supersede_run(arguments: Arguments) -> None:
 
 
 def undo_arguments(parser: Parser) -> None:
-    help = "a learning, to undo its last change, or an event; without it, what was kept last of what you said to an agent"
+    help = (
+        "a learning, to undo its last change, or an event; without it, what was kept last of what you said to an agent"
+    )
     parser.add_argument("id", metavar="ID", nargs="?", default="", help=help)
     add_reason(parser)
     add_user(parser)
