@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from learnt.debrief.own_words import own_words
 from learnt.debrief.wording import introduces_foreign
-from learnt.mine.passages import MIN_RATING, Lesson, find_lesson, is_discussion, read_passages
+from learnt.mine.passages import MIN_RATING, Lesson, announces_lessons, find_lesson, is_discussion, read_passages
 from learnt.mine.rating import names_something
 from learnt.model import Discovery
 from learnt.text.clean import clean
@@ -25,7 +25,7 @@ _HOME = re.compile(r"(?:/Users|/home)/[^/\s'\"`:]+(?=/)")
 def observe_words(text: str) -> Iterator[Discovery]:
     """Yield the lessons that an agent states in its own words, in their order; of many, the best."""
     text = clean(text[:_MAX_TEXT_LENGTH])
-    passages = [passage for passage in read_passages(text, own_words(text)) if not introduces_foreign(passage.intro)]
+    passages = [passage for passage in read_passages(text, own_words(text)) if not _is_foreign(passage.intro)]
     least = MIN_RATING + _DISCUSSION * is_discussion(passages)
     found = (find_lesson(passage, least=least) for passage in passages)
     named = [lesson for lesson in found if lesson and names_something(lesson.observation)]
@@ -33,6 +33,10 @@ def observe_words(text: str) -> Iterator[Discovery]:
     worst = sorted((lesson.rating for lesson in distinct), reverse=True)[:_MAX_LESSONS][-1:]
     best = [lesson for lesson in distinct if lesson.rating >= worst[0]]
     yield from map(_as_discovery, best[:_MAX_LESSONS])
+
+
+def _is_foreign(intro: str) -> bool:
+    return introduces_foreign(intro) and not announces_lessons(intro)
 
 
 def _as_discovery(lesson: Lesson) -> Discovery:
