@@ -49,7 +49,7 @@ _REPAIRS = re.compile(
 # A subject that says how things are (not) to be done.
 _DECIDES = re.compile(
     r"^(?:do not|don['’]t|never|avoid|stop|keep|always|pin|prefer|disable|only (?:use|run|call|build|allow))\b|"
-    r"\b(?:instead of|rather than|until)\b|, not |\bonly$|\b(?:nicht|nie|statt)\b",
+    r"\b(?:instead of|rather than)\b|, not |\bonly$|\b(?:nicht|nie|statt)\b",
     re.IGNORECASE,
 )
 
@@ -179,7 +179,8 @@ def _find_reason(passage: Passage, *, must_last: bool = False) -> str:
         whole = [sentence for sentence in whole if not _ABOUT_COMMIT.search(sentence)]
     while whole and _CONTINUES.match(whole[0]):
         whole.pop(0)
-    if must_last and not (any(map(_gives_reason, whole)) and any(map(_lasts, whole))):
+    gives_reason, lasts = any(map(_gives_reason, whole)), any(map(_lasts, whole))
+    if not (gives_reason and lasts if must_last else gives_reason or lasts):
         return ""
     return _take(whole, _MAX_REASON_LENGTH)
 
@@ -244,7 +245,7 @@ def _states_rule(statement: str, *, has_reason: bool) -> bool:
     """
     features = set(rate(statement).features)
     is_about_now = _ABOUT_COMMIT.search(statement) or _ABOUT_DEFECT.search(statement) or features & _PASSES
-    if is_about_now or not stands_alone(statement):
+    if is_about_now:
         return False
     if "order" in features:
         return _INSISTS.match(statement) is not None or {"choice", "scope"} <= features

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from learnt.debrief.own_words import own_words
 from learnt.debrief.wording import introduces_foreign
-from learnt.mine.passages import Lesson, Passage, find_lesson, is_discussion, read_passages
+from learnt.mine.passages import Lesson, Passage, announces_lessons, find_lesson, is_discussion, read_passages
 from learnt.mine.rating import names_something
 from learnt.mine.sentence_model import FINALS, rate
 from learnt.model import Discovery
@@ -27,7 +27,7 @@ _HOME = re.compile(r"(?:/Users|/home)/[^/\s'\"`:]+(?=/)")
 def observe_words(text: str) -> Iterator[Discovery]:
     """Yield the lessons that an agent states in its own words, in their order; of many, the best."""
     text = clean(text[:_MAX_TEXT_LENGTH])
-    own = [passage for passage in read_passages(text, own_words(text)) if not introduces_foreign(passage.intro)]
+    own = [passage for passage in read_passages(text, own_words(text)) if not _is_foreign(passage.intro)]
     least = _MIN_ODDS + _DISCUSSION * is_discussion(own)
     found = (find_lesson(passage, least=least) for passage in _add_odds(own))
     named = [lesson for lesson in found if lesson and names_something(lesson.observation)]
@@ -49,6 +49,10 @@ def _add_odds(passages: Sequence[Passage]) -> Iterator[Passage]:
         last = first + len(passage.sentences)
         yield passage.replace(odds=tuple(odds[first:last]))
         first = last
+
+
+def _is_foreign(intro: str) -> bool:
+    return introduces_foreign(intro) and not announces_lessons(intro)
 
 
 def _as_discovery(lesson: Lesson) -> Discovery:

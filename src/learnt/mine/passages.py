@@ -153,6 +153,11 @@ def _is_own(text: str, own: str) -> bool:
     return bool(own.strip()) and plain.split() == own.split()
 
 
+def announces_lessons(label: str) -> bool:
+    """Return whether a heading or a line with a colon says that something worth knowing follows."""
+    return _ABOUT_LESSONS.search(label) is not None
+
+
 def is_discussion(passages: Sequence[Passage]) -> bool:
     """Return whether a text answers, explains, proposes or asks something, rather than reporting finished work."""
     if not passages:
@@ -240,7 +245,7 @@ def can_state(statement: str) -> bool:
 
 def _rate_section(passage: Passage) -> float:
     """Return what the heading of a passage, or its being a list item, says about its sentences."""
-    if passage.label and _ABOUT_LESSONS.search(passage.label):
+    if announces_lessons(passage.label):
         return _LESSON_SECTION
     if passage.label and _ABOUT_WORK.search(passage.label):
         return _REPORT_SECTION

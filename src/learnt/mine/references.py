@@ -25,7 +25,8 @@ _ANAPHORA = re.compile(
     re.IGNORECASE,
 )
 _POINTS_BACK = re.compile(
-    r"\b(?:on|in|with|into|to|for|from|of|at|under|outside|inside|within|behind) (?:(?:that|those|these) (?!is\b|are\b|way\b)\w+|"
+    r"\b(?:on|in|with|into|to|for|from|of|at|under|outside|inside|within|behind) (?:(?:that|those|these) (?!is\b|"
+    r"are\b|way\b)\w+|"
     r"this (?:case|situation|commit|change|context|line|function|test|file)\b)|"
     r"\b(?:for|of|with|like|than|about) (?:this|that|these|those)\b(?! \w+ing\b)(?=[ ,.;]*(?:$|[,.;]|to\b))",
     re.IGNORECASE,

@@ -77,7 +77,9 @@ _SIDE_CLAUSE = (
 )
 # A sentence that starts with one of these and does not ask lacks its subject.
 _PREDICATE_FIRST = (
-    r"(?:should|can|could|would|will|may|might|is|are|was|were|has|had|does|did|needs?|isn't|can't|won't)\b"
+    r"(?:(?:so|and|but|also|then|thus) )?(?:must|should|can|could|would|will|may|might|is|are|was|were|has|had|does|"
+    r"did|"
+    r"needs?|isn't|can't|won't)\b"
 )
 _CONNECTED = r"(?:and|or|Or|but|nor|which|whose|that|than|und|oder|aber|sondern|et|ou|mais|y|o|pero)\b"
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
