@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from learnt.flow.claims import Work
     from learnt.flow.context import Context
     from learnt.flow.debriefs import Debriefs
+    from learnt.flow.folding import Similar
     from learnt.flow.history import Transcripts
     from learnt.flow.hook_events import Hooks
     from learnt.flow.learnings import Learnings, LearningsPage
@@ -36,12 +37,14 @@ if TYPE_CHECKING:
     from learnt.flow.purge import Purge, Warnings
     from learnt.flow.reports import Reports
     from learnt.flow.review import Review
+    from learnt.flow.rules_files import RulesFiles
     from learnt.flow.tasks import Tasks
     from learnt.flow.tidy import TidyReport, Upkeep
     from learnt.flow.transfer import Transfer
     from learnt.flow.worker import Worker
     from learnt.model import Brief, Claim, Debrief, Event, Failure, Hit, Learning, Triggers
     from learnt.settings import Settings
+    from learnt.weigh.compare import Verdict
 
 
 class _Room:
@@ -82,6 +85,8 @@ class Memory:
     """Activity, statistics, and the cost of model calls."""
     transfer: Transfer = _room("transfer", "Transfer")
     """Export, import, templates, backups."""
+    rules_files: RulesFiles = _room("rules_files", "RulesFiles")
+    """The import of CLAUDE.md, AGENTS.md and other files with rules."""
     transcripts: Transcripts = _room("history", "Transcripts")
     """Learning from existing transcripts and commits."""
     agents: AgentTemplates = _room("agent_templates", "AgentTemplates")
@@ -387,9 +392,23 @@ class Memory:
         """Return every change to a learning, oldest first."""
         return self._learnings.history(id)
 
-    def undo(self, id: str, *, reason: str = "") -> Learning:
-        """Undo the last change to a learning, or the change with this event id."""
-        return self._learnings.undo(id, reason=reason)
+    def undo(self, id: str = "", *, reason: str = "") -> Learning:
+        """Undo the last change to a learning, or the change with this event id.
+
+        Without an id, take back the latest learning that was kept of what the person said to an agent.
+        """
+        return self._learnings.undo(id, reason=reason) if id else self._learnings.undo_said(reason=reason)
+
+    def similar(self, learning: str | Learning, limit: int = 10) -> list[Similar]:
+        """Return the known learnings that resemble a learning, each with the verdict how it relates to that one."""
+        return self._learnings.similar(learning, limit=limit)
+
+    def compare(self, older: str | Learning, newer: str | Learning) -> Verdict:
+        """Return how a newer learning relates to an older one: `repeats`, `supersedes`, `contradicts`, …
+
+        The arguments are learnings or their ids. The verdict is that word, with `score` and `reason`.
+        """
+        return self._learnings.compare(older, newer)
 
     def purge(self, id: str) -> int:
         """Delete a learning permanently: rows, history, spool, backups, log, and this worktree's learnings files.

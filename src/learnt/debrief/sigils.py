@@ -50,6 +50,7 @@ from learnt.model import (
     Value,
 )
 from learnt.text.clean import clean, fold
+from learnt.text.shorten import shorten
 from learnt.text.titles import cut_text, cut_title, first_sentence
 
 TYPE_CHECKING = False
@@ -62,6 +63,7 @@ MAX_LEARNINGS = 50
 _MAX_ENDING_LENGTH = 500
 _MAX_UNREADABLE_SHARE = 0.25
 _MAX_IGNORED = 50
+_MIN_WRAPPED_LENGTH = 60  # a shorter line that ends without a full stop was probably not wrapped
 _ATTRIBUTE = re.compile(r"""([^\s"'<>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>]+)))?""", re.ASCII)
 _MODEL = re.compile(r"[A-Za-z0-9._:/-]{1,100}")
 _KEYS = {
@@ -319,7 +321,7 @@ class _Statement:
         self.action = self._cut("action", "\n".join(fields["action"]), TEXT_LIMIT)
         self.observation = self._cut("text", rest, TEXT_LIMIT)
         title = self._cut("title", attributes.get("title", "") or fold(" ".join(fields["title"])), TITLE_LIMIT)
-        self.title = title or cut_title(_find_first_sentence(self.observation or self.action))
+        self.title = title or _fit(_find_first_sentence(self.observation or self.action))
         self.cues = self._cut_cues([attributes.get("when", ""), *fields["when"]])
 
     def as_sigil(self, attributes: dict[str, str]) -> LearningSigil:
@@ -345,6 +347,8 @@ class _Statement:
         if len(text) <= limit:
             return text
         self.cut.append(f"the end of the {name} of a <learning>, which has more than {limit:,} characters")
+        if name == "title":
+            return _fit(text)
         return cut_title(text) if limit == TITLE_LIMIT else cut_text(text, limit)
 
 
@@ -376,10 +380,23 @@ def _read_kind(attributes: dict[str, str]) -> str:
 
 
 def _find_first_sentence(text: str) -> str:
-    """Return the first sentence of the first line with own words, or of the first line."""
+    """Return the first sentence of the first line with own words, or of the first line; a wrapped line is joined."""
     lines = text.split("\n")
-    spoken = (line for line, own in zip(lines, own_words(text).split("\n"), strict=True) if any(map(str.isalnum, own)))
-    return first_sentence(fold(next(spoken, "") or text.partition("\n")[0]))
+    owns = (any(map(str.isalnum, own)) for own in own_words(text).split("\n"))
+    start = next((number for number, is_own in enumerate(owns) if is_own), 0)
+    line = fold(lines[start])
+    for following in map(fold, lines[start + 1 :]):
+        is_wrapped = following[:1].islower() or (len(line) >= _MIN_WRAPPED_LENGTH and following[:1].isalnum())
+        if not is_wrapped or line.endswith((".", "!", "?", ":")) or len(line) > 2 * TITLE_LIMIT:
+            break
+        line = f"{line} {following}"
+    return first_sentence(line)
+
+
+def _fit(title: str) -> str:
+    """Return a title that fits: a shorter sentence or, if there is none, the first words."""
+    shorter = title if len(title) <= TITLE_LIMIT else shorten(title)
+    return cut_title(title) if shorter.endswith("…") else shorter
 
 
 def _clean_list(words: Iterable[str]) -> tuple[str, ...]:

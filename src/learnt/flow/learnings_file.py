@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from learnt.brief.render import EVIDENCE
+from learnt.clients.registry import LOADED_FILES
 from learnt.errors import LearntError, TryAgain, WrongRequest
 from learnt.flow import background, disk
 from learnt.flow.context import Context
@@ -27,6 +28,7 @@ from learnt.learnings_file.read import Bullet, lines_for_prompt, parse
 from learnt.learnings_file.write import Delta, Rendering, compare_renderings, diff, render, select
 from learnt.model import Task, Value, new_id
 from learnt.store import calls, learnings, mined, regenerations
+from learnt.store.index import Filter
 from learnt.store.regenerations import Regeneration
 from learnt.system.files import remove_file
 from learnt.system.git_lines import find_owners
@@ -385,8 +387,11 @@ class LearningsFile:
         tasks = self._recent_tasks(window, goal)
         since = mined.first_attempt_at(database, tasks)
         cared_for = learnings.cared_for(database)
+        candidates = learnings.for_file(database, tasks=tasks, since=since, goal=goal, cared_for=cared_for)
+        # What stands in CLAUDE.md or the like would only crowd out the rest.
+        is_in_other_file = Filter(exclude_loaded=LOADED_FILES).leaves_out_file
         chosen = select(
-            learnings.for_file(database, tasks=tasks, since=since, goal=goal, cared_for=cared_for),
+            [learning for learning in candidates if not is_in_other_file(learning.loaded_from)],
             window_tasks=frozenset(tasks),
             since_ms=since,
             cared_for=cared_for,

@@ -18,14 +18,16 @@ from learnt.debrief.sigils import kind_of, remove_sigils
 from learnt.errors import LearntError, ModelFailed, NoModel, SpendingCap, TryAgain
 from learnt.flow.briefs import SearchRequest, search
 from learnt.flow.context import Context, Talk
-from learnt.flow.learnings import add_or_repeat
+from learnt.flow.folding import add_or_repeat, refuse
 from learnt.flow.model_calls import ask_model, asks_a_model
 from learnt.llm import ModelRequest
 from learnt.mine.ask import TEMPLATES, ProposedChange, ProposedChanges, cut_material, make_request, read_changes
 from learnt.mine.attempts import observe_attempts
+from learnt.mine.classify import complete
 from learnt.mine.extract import LearningDraft, NoDraft, extract
 from learnt.mine.lessons import observe_words
 from learnt.mine.observe import observe_steps
+from learnt.mine.people import Utterance
 from learnt.mine.quality import find_flaw, find_flaw_in
 from learnt.mine.rejections import observe_rejections
 from learnt.mine.reviews import find_recurring, observe_reviews, read_findings
@@ -47,7 +49,6 @@ MAX_READ_CHARS = 24_000
 _MAX_NEAREST = 8
 _MAX_QUERY_CHARS = 4_000
 _MAX_BY_RULES = 10
-_TASKS_TO_PROPOSE = 2
 _FINDING = "finding"
 # These are found by comparing reviews, so the model is not asked about them.
 _BY_RULES_ALONE = (_FINDING, "review")
@@ -66,13 +67,19 @@ class MiningReport(Value):
     repeated: tuple[str, ...] = ()
     """Known learnings that recurred."""
     proposed: tuple[str, ...] = ()
-    """Learnings for a person to decide on: a model's revisions, and flawed learnings found in several tasks."""
+    """Learnings for a person to decide on: of commits, a model's revisions, and flawed ones found in several tasks."""
     escalated: tuple[str, ...] = ()
     """Questions whether to remove a learning."""
     skipped: tuple[str, ...] = ()
     """The reasons why other discoveries did not become learnings."""
     remark: str = ""
     """Why the rules served the task, although a model is configured."""
+
+    def join(self, other: MiningReport) -> MiningReport:
+        """Return this report followed by another one about the same task."""
+        names = [name for name in MiningReport.fields if name not in ("task", "remark")]
+        joined = {name: (*getattr(self, name), *getattr(other, name)) for name in names}
+        return self.replace(remark=self.remark or other.remark, **joined)
 
 
 class TaskReading(Value):
@@ -89,6 +96,10 @@ class TaskReading(Value):
     """What the model proposes; None if the model was not asked or gave no usable answer."""
     remark: str = ""
     """Why there is no usable answer of the model."""
+    heard: tuple[Utterance, ...] = ()
+    """What a person said for longer than the task."""
+    is_unwritten: bool = False
+    """Whether the agent overcame an error in a conversation and wrote nothing down since."""
 
 
 def read_task(context: Context, id: str, *, deadline: float) -> TaskReading:
@@ -208,7 +219,7 @@ def redact_discovery(context: Context, discovery: Discovery, task: Task) -> Disc
     """Return a discovery without secrets, with its task and its commit."""
     texts = {
         name: redact(getattr(discovery, name))[0][:TEXT_LIMIT]
-        for name in ("text", "failed", "error", "worked", "excerpt")
+        for name in ("text", "failed", "error", "worked", "excerpt", "observed", "advice")
     }
     files = tuple(path for path in discovery.files if redact(path)[0] == path)
     commit = discovery.commit or (head_commit(context.root) if context.root else "")
@@ -352,7 +363,7 @@ class _Intake:
             return
         drafted = extract(discovery, task_title=self._task.title, goal=self._task.goal)
         draft = None if isinstance(drafted, NoDraft) else drafted
-        reason = drafted.reason if isinstance(drafted, NoDraft) else find_flaw(drafted)
+        reason = drafted.reason if isinstance(drafted, NoDraft) else find_flaw(drafted, rule=discovery.rule)
         if not reason and len(self.report.learnings) >= _MAX_BY_RULES:
             reason = f"one task teaches {_MAX_BY_RULES} learnings at most"
         same = self._find_known(discovery, draft.title if draft else "")
@@ -394,7 +405,7 @@ class _Intake:
         elif _is_proposed(self._database, change):
             self.note("skipped", f"the same revision of `{change.id}` is proposed already")
         else:
-            self._propose(change, discovery, origin="model", revises=revised)
+            self._propose_revision(change, discovery, revised)
 
     def _learn(
         self,
@@ -406,39 +417,31 @@ class _Intake:
     ) -> None:
         """Add a learning, or count a recurrence of the known learning, with the discovery as its evidence."""
         now, who = self._context.clock(), self._who(origin)
-        make = partial(self._make, draft, discovery, origin=origin)
+        status = "proposed" if self._task.type == "commit" else "active"  # anybody may have written a commit message
+        make = partial(self._make, draft, discovery, origin=origin, status=status)
         learning, is_new = add_or_repeat(self._context, known, make, task=self._task.id, who=who, at=now, talk=Talk())
         mined.add(self._database, discovery, at=now, learning=learning.id)
         if is_new or learning.id not in self.report.repeated:
-            self.note("learnings" if is_new else "repeated", learning.id)
+            new = "proposed" if learning.status == "proposed" else "learnings"
+            self.note(new if is_new else "repeated", learning.id)
 
-    def _propose(
-        self,
-        draft: LearningDraft | ProposedChange,
-        discovery: Discovery,
-        *,
-        origin: str,
-        revises: Learning | None = None,
-        reason: str = "",
-        skipped: str = "",
-    ) -> None:
-        """Add a learning that a person decides on, with the discovery as its evidence."""
+    def _propose_revision(self, change: ProposedChange, discovery: Discovery, revised: Learning) -> None:
+        """Add a model's revision of a learning for a person to decide on, with the discovery as its evidence."""
         now = self._context.clock()
-        learning = self._make(draft, discovery, origin=origin, status="proposed", revises=revises)
-        learnings.add(self._database, learning, Change(what="propose", who=self._who(origin), at=now, reason=reason))
-        mined.add(self._database, discovery, at=now, learning=learning.id, skipped=skipped)
+        learning = self._make(change, discovery, origin="model", status="proposed", revises=revised)
+        learnings.add(self._database, learning, Change(what="propose", who=self._who("model"), at=now))
+        mined.add(self._database, discovery, at=now, learning=learning.id)
         self.note("proposed", learning.id)
 
     def _reject(
         self, draft: LearningDraft | ProposedChange | None, discovery: Discovery, *, reason: str, origin: str = "agent"
     ) -> None:
-        """Record why a discovery does not become a learning; if several tasks made it, propose it nevertheless."""
-        now = self._context.clock()
-        times = mined.add(self._database, discovery, at=now, skipped=reason)
+        """Record why a discovery does not become a learning; an incident that comes back is proposed."""
+        make = None if draft is None else partial(self._make, draft, discovery, origin=origin)
+        who, now = self._who(origin), self._context.clock()
+        proposal = refuse(self._context, make, discovery, reason, who=who, at=now)
         self.note("skipped", reason)
-        if times >= _TASKS_TO_PROPOSE and draft is not None:
-            why = f"found in {times} tasks, though {reason}"
-            self._propose(draft, discovery, origin=origin, reason=why, skipped=reason)
+        self.note("proposed", *filter(None, [proposal]))
 
     def _find_known(self, discovery: Discovery, title: str) -> Learning | None:
         """Return the known learning for a discovery, or a learning that says the same thing."""
@@ -464,9 +467,12 @@ class _Intake:
         fields = {name: value for name, value in drafted.items() if name in STATEMENT_FIELDS and value}
         if revises is not None:
             fields = {**{name: getattr(revises, name) for name in STATEMENT_FIELDS}, **fields}
+        fields = read_fields(self._context.redact_record(fields))
+        if origin == "model" and revises is None:
+            fields = complete(fields)
         return Learning(
             id=new_id("learn", now),
-            **read_fields(self._context.redact_record(fields)),
+            **fields,
             origin=origin,
             goal=revises.goal if revises else task.goal,
             task="" if task.type == "commit" else task.id,

@@ -18,12 +18,14 @@ from learnt.clients.kit.transcript import About, about
 from learnt.debrief.sigils import read_sigils
 from learnt.errors import LearntError, TryAgain
 from learnt.flow import background
+from learnt.flow.asks import ask_if_worth
 from learnt.flow.context import Context, is_upkeep_due
 from learnt.flow.debriefs import store_debrief
 from learnt.flow.history import learn_from_transcript, read_conversation, read_words, size_of
 from learnt.flow.learnings_file import LearningsFile
 from learnt.flow.mining import ModelReader, note_read, was_asked_recently
 from learnt.flow.model_calls import LONG_LIMIT_S
+from learnt.flow.rules_files import refresh_marks
 from learnt.flow.successes import count_successes
 from learnt.flow.tidy import Upkeep
 from learnt.flow.turns import debriefed_source, record_turn
@@ -92,6 +94,7 @@ class Worker:
             return report.replace(remarks=tuple(remarks))
         report = self._read_conversations(report, remarks, deadline)
         self._count_successes(remarks)
+        self._refresh_marks(remarks)
         self._tidy(remarks, deadline)
         self._update_files(remarks, deadline)
         self._refresh_mirror(remarks, examine=False)
@@ -128,6 +131,13 @@ class Worker:
     def _count_successes(self, remarks: list[str]) -> None:
         try:
             count_successes(self._context)
+        except LearntError as error:
+            remarks.append(_format_error(error))
+
+    def _refresh_marks(self, remarks: list[str]) -> None:
+        """Let briefs show again what CLAUDE.md and the like do not contain any more."""
+        try:
+            refresh_marks(self._context)
         except LearntError as error:
             remarks.append(_format_error(error))
 
@@ -202,6 +212,7 @@ class Worker:
         task = tasks.get(self._store.database, attempt.task)
         messages = self._read_words(attempt)[1]
         reading = read_conversation(self._context, task, attempt.transcript, messages, folder=header.folder)
+        ask_if_worth(self._context, task, is_unwritten=reading.is_unwritten)
         answered = model.read(reading, limit_s=limit_s)
         if answered is None:
             return ()

@@ -25,15 +25,23 @@ from learnt.mine.checks import (
     learn_from_rejected_values,
     learn_from_repair,
 )
-from learnt.mine.complaint import find_error, find_first_line, is_conflict, read_diagnostics, was_aborted
-from learnt.mine.corrections import find_correction, is_about_the_call
-from learnt.mine.shell import Part, is_check, is_formatter, split_command
+from learnt.mine.complaint import (
+    find_error,
+    find_first_line,
+    is_conflict,
+    read_diagnostics,
+    reports_failure,
+    was_aborted,
+)
+from learnt.mine.corrections import find_correction
+from learnt.mine.shell import Part, changes_state, is_about_files, is_check, is_formatter, split_command
 from learnt.model import Discovery
 from learnt.text.triggers import beginning_and_end
 
 _MAX_OPEN_CALLS = 200
 _MAX_FAILED = 40
 _MAX_PAST = 60
+_MAX_SAID = 20
 # After this many more calls, a success is probably unrelated to the failure.
 _FORGET_AFTER = 80
 _MAX_TEXT_LENGTH = 4_000
@@ -63,6 +71,7 @@ class _StepReader:
         self._failed_checks: list[FailedCheck] = []
         self._failed_test_runs: list[FailedTestRun] = []
         self._past: list[PastCall] = []
+        self._said: list[tuple[int, str]] = []
         self._now = 0
 
     def read(self, step: Step) -> Iterator[Discovery]:
@@ -72,20 +81,23 @@ class _StepReader:
                 self._open.pop(next(iter(self._open)))
             self._open[step.call] = step
             return
+        if step.kind == "said":
+            self._said = [*self._said, (self._now, step.text[:_MAX_TEXT_LENGTH])][-_MAX_SAID:]
         call = self._open.pop(step.call, None) if step.kind == "result" else None
         if call is None or step.denied or (step.failed and was_aborted(step.text)):
             return
         self._now += 1
         parts = split_command(call.text) if call.does == "run" else ()
         checks = [part for part in parts if is_check(part)]
-        complaint = step.text if step.failed or _complains(checks, step.text) else ""
+        is_failure = step.failed or _complains(checks, step.text) or _shows_failure(parts, step.text)
+        complaint = step.text if is_failure else ""
         if checks:
             yield from self._compare_checks(checks, complaint)
             yield from self._compare_tests(checks, complaint)
         if complaint or step.failed:
             self._remember_failure(call, parts, complaint)
         else:
-            yield from self._find_corrections(call, parts)
+            yield from self._find_corrections(call, parts, step.text)
             past = PastCall(call=_shorten_call(call), parts=parts, at=self._now)
             self._past = [*self._past, past][-_MAX_PAST:]
 
@@ -94,17 +106,26 @@ class _StepReader:
         if not error or is_conflict(complaint):
             return
         failure = FailedCall(
-            call=_shorten_call(call), parts=parts, error=error, output=_shorten(complaint), at=self._now
+            call=_shorten_call(call),
+            parts=parts,
+            error=error,
+            output=_shorten(complaint),
+            at=self._now,
+            is_own_doing=any(_has_replaced(past.call, call) for past in self._past),
         )
-        if is_about_the_call(failure):
-            self._failed_calls = [*self._failed_calls, failure][-_MAX_FAILED:]
+        # What was done before the last failure of the same call did not help.
+        others = [other for other in self._failed_calls if call.does != "run" or other.call.text != call.text]
+        self._failed_calls = [*others, failure][-_MAX_FAILED:]
 
-    def _find_corrections(self, call: Step, parts: tuple[Part, ...]) -> Iterator[Discovery]:
+    def _find_corrections(self, call: Step, parts: tuple[Part, ...], output: str) -> Iterator[Discovery]:
         """Yield the corrections that a working call makes, and drop the failures that it settles."""
         open_failures = []
         for failure in self._failed_calls:
             since = tuple(past for past in self._past if past.at > failure.at)
-            success = WorkingCall(call=call, parts=parts, since=since, folder=self._folder)
+            said = tuple(text for at, text in self._said if at >= failure.at)
+            success = WorkingCall(
+                call=call, output=_shorten(output), parts=parts, since=since, folder=self._folder, said=said
+            )
             settled, discovery = find_correction(failure, success)
             if discovery is not None:
                 yield discovery
@@ -164,6 +185,27 @@ def _complains(checks: list[Part], output: str) -> bool:
     return any(marker in output[-2_000:] for marker in markers) or any(
         diagnostic.rule for diagnostic in read_diagnostics(output)
     )
+
+
+def _shows_failure(parts: tuple[Part, ...], output: str) -> bool:
+    """Return whether a command failed according to its output, although the client marks no error.
+
+    Programs that look into files and logs print errors that are not their own.
+    """
+    acts = [part for part in parts if not is_about_files(part)]
+    return bool(acts) and len(acts) == len(parts) and _acts(acts[-1]) and reports_failure(output)
+
+
+def _acts(part: Part) -> bool:
+    return changes_state(part) or part.intent[-1] in ("apply", "plan", "get")
+
+
+def _has_replaced(earlier: Step, call: Step) -> bool:
+    """Return whether an earlier edit replaced a part of the text that an edit looks for."""
+    if call.does != "edit" or earlier.does != "edit" or earlier.path != call.path:
+        return False
+    gone = {line.strip() for line in earlier.before.split("\n")} - {line.strip() for line in earlier.text.split("\n")}
+    return any(len(line) > 2 and line in call.before for line in gone)
 
 
 def _find_failing_check(checks: list[Part], complaint: str, *, has_rule: bool) -> Part:
