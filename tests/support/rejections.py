@@ -1,8 +1,8 @@
 """Checks and reviews that rejected something: what each of them teaches, or that it teaches nothing.
 
-`rejections.jsonl` has a line for each case. A check is a command, what it printed, and what happened until it passed: messages,
-commands and edits. `must` are the words that a learning must contain, with `|` between alternatives; if there are
-none, the case teaches nothing. A sentence is a rule in general, or a remark on one case.
+`rejections.jsonl` has a line for each case. A check is a command, what it printed, and what happened until it passed:
+messages, commands and edits. `must` are the words that a learning must contain, with `|` between alternatives; without
+any, the case teaches nothing. A sentence is a rule in general, or a remark on one case.
 """
 
 from __future__ import annotations

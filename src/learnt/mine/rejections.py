@@ -255,10 +255,11 @@ class _RejectionReader:
                     waiting.append(rejection)
                 continue
             since = [change for change in self._changes if change.at > rejection.at]
-            if not since and call.text != rejection.command and not rejection.intents & set(_GATES):
-                waiting.append(rejection)  # it is rather a step towards the check's demand
+            is_gate = bool(rejection.intents & set(_GATES))
+            if not any(change.path for change in since) and call.text != rejection.command and not is_gate:
+                waiting.append(rejection)  # the call was changed, not what it checks
                 continue
-            if not any(change.path for change in since) and rejection.intents & set(_GATES):
+            if not any(change.path for change in since) and is_gate:
                 since = [*since, _Change(at=self._now, parts=parts, command=call.text[:_MAX_TEXT_LENGTH])]
             said = [text for at, text in self._said if at >= rejection.at]
             yield from _learn(rejection, since, said, self._folder)
