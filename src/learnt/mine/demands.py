@@ -32,7 +32,7 @@ PATH = re.compile(
     r"\.\w[\w.-]+\w"
 )
 # What stands in front of a message: signs, times, a level, who says it, and the place.
-_SIGNS = r"(?:\*\* \(\w+\) |[\s|│┃║>✖✗✘×•*⧗❯↗→!=^~-]+|E\s{2,})"
+_SIGNS = r"(?:\*\* \(\w+\) |\[[\w.-]+:[\w:.-]+\] |[\s|│┃║>✖✗✘×•*⧗❯↗→!=^~-]+|E\s{2,})"
 _LEVEL = (
     r"(?:\[?(?i:error|err|warning|warn|fatal|fail(?:ed|ure)?|info|note|remote|denied|violation)\]?(?:\[[\w-]+\])?"
     r"(?::|\s+•|\s{1,}(?=\S)|!)\s*)"
@@ -63,6 +63,8 @@ _ABOUT_CODE = re.compile(
     r"required (?:positional )?(?:argument|param|prop)|property|initiali)|is missing in type|required in type|"
     r"expected ?[:;,'\"`(\[{<]|expected .* (?:got|received|but|found|actual)|unreachable|moved value|borrow|"
     r"lifetime|null pointer|"
+    r"import cycle|no new variables|missing cases|duplicate of|occurrences|stutters|always nil|"
+    r"\bgot\b.*\bwant|\bwant(?:ed)?\b.*\bgot|= \S+, want|no tests|"
     r"segmentation|trailing|whitespace|blank line|indentation|\bformatt|code style|line (?:is )?too long|"
     r"\btimed? ?out\b|\beconn|"
     r"\b(?:connection|service unavailable|network|refused)\b|command not found|no such file|"
@@ -115,7 +117,12 @@ _QUOTED_SENTENCE = re.compile(r"(?<=\s)['\"“](\S+(?: [^'\"”\s]+){3,})['\"”
 _CLAUSE_END = re.compile(r" ?[:;] |\. | \(|\)(?=\s|$)")
 # Columns of a report: the last one is the message.
 _COLUMN_END = re.compile(r" (?:\||-) ")
-_ASIDE = re.compile(r"^\W*(?:help|note|hint|tip)\b", re.IGNORECASE)
+# Hints, commands that are echoed, and quoted source code.
+_ASIDE = re.compile(
+    r"^\W*(?:help|note|hint|tip)\b|^(?:\[[\w:.-]+\] )?\$ |^\s*(?://|/\*|#|\* )|:=|==|=>|[{};]\s*$|"
+    r"\w\([\"'`]| -> |\bfunc \w",
+    re.IGNORECASE,
+)
 _HEADING_PATH = re.compile(r"^(?:/|\.{0,2}/)?(?:[\w.@+-]+/)+[\w.@+-]+\.\w{1,8}:?$")
 
 

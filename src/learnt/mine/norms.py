@@ -132,7 +132,8 @@ def _split_clauses(text: str) -> Iterator[list[str]]:
 
 
 def _is_rule(words: Sequence[str], *, is_prose: bool) -> bool:
-    if words[0] in _STANDING_ORDERS and len(words) > 2 and words[1] not in _DEFINITE and not words[1].endswith("ing"):
+    orders = _STANDING_ORDERS if is_prose else _STANDING_ORDERS - {"no", "kein", "keine"}
+    if words[0] in orders and len(words) > 2 and words[1] not in _DEFINITE and not words[1].endswith("ing"):
         return _CASE.isdisjoint(words)
     if words[0] == "only":
         words = words[1:]  # `only admins may …` is about admins
