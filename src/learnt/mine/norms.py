@@ -70,11 +70,15 @@ _DUTIES = _ABSOLUTE | frozenset(
 # What a tool cannot do is no duty.
 _DUTIES_OF_TOOLS = _DUTIES - {"can't", "otherwise"}
 _PLURAL_DUTIES = frozenset("müssen dürfen sollen sollten gehören".split())
-_STANDING_ORDERS = frozenset(
-    "never always don't avoid no immer nie niemals keine kein toujours jamais siempre nunca only".split()
+_STANDING_ORDERS = frozenset("never always don't avoid immer nie niemals toujours jamais siempre nunca".split())
+# `No unwrap() outside tests in this project` is an order, `no timeout on calls` a complaint.
+_DENIALS = frozenset("no keine kein".split())
+_FREQUENCIES = frozenset(
+    "never always only don't nie niemals immer nur jamais toujours nunca siempre otherwise".split()
 )
 _DEFINITE = frozenset(
     "the this that these those it its it's that's there here he she you they i i'm i've i'll my your his her their "
+    "one two three four five both some several many most few another other "
     "please also "
     "and but or so then now which who what why how if when is was has does isn't der die das es dies diese dieser "
     "dieses hier er "
@@ -102,7 +106,9 @@ def states_rule(sentence: str, *, is_prose: bool = True) -> bool:
         return True
     if "?" in text or not _FIRST_PERSON.isdisjoint(_TOKEN.findall(text)):
         return False
-    return any(_is_rule(clause, is_prose=is_prose) for clause in _split_clauses(text))
+    may_deny = is_prose and (_SCOPE_WORD in text or "instead" in text or "allowed" in text)
+    orders = _STANDING_ORDERS | _DENIALS if may_deny else _STANDING_ORDERS
+    return any(_is_order(clause, orders) or _is_rule(clause, is_prose=is_prose) for clause in _split_clauses(text))
 
 
 def has_duty(message: str) -> bool:
@@ -131,10 +137,12 @@ def _split_clauses(text: str) -> Iterator[list[str]]:
         words = tokens or words
 
 
+def _is_order(words: Sequence[str], orders: frozenset[str]) -> bool:
+    is_order = words[0] in orders and len(words) > 2 and words[1] not in _DEFINITE and not words[1].endswith("ing")
+    return is_order and _CASE.isdisjoint(words)
+
+
 def _is_rule(words: Sequence[str], *, is_prose: bool) -> bool:
-    orders = _STANDING_ORDERS if is_prose else _STANDING_ORDERS - {"no", "kein", "keine"}
-    if words[0] in orders and len(words) > 2 and words[1] not in _DEFINITE and not words[1].endswith("ing"):
-        return _CASE.isdisjoint(words)
     if words[0] == "only":
         words = words[1:]  # `only admins may …` is about admins
     known_duties = _DUTIES if is_prose else _DUTIES_OF_TOOLS
@@ -159,7 +167,8 @@ def _is_general(subject: Sequence[str], duties: frozenset[str], *, is_prose: boo
         return False
     if first == _NAME and not any(map(_PLURAL.match, subject[1:2])):
         return bool(duties & _ABSOLUTE)
-    return is_prose or any(map(_PLURAL.match, subject[:4]))
+    is_plural = any(map(_PLURAL.match, subject[:4]))
+    return is_plural or (is_prose and bool(duties - _FREQUENCIES))  # `the check always fails` is a complaint
 
 
 def _is_free_of_case(words: Sequence[str], subject: Sequence[str]) -> bool:

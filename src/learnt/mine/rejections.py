@@ -16,12 +16,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from learnt.clients.kit.transcript import Step
 from learnt.mine.calls import MAX_EXCERPT_LENGTH, format_command
 from learnt.mine.checks import compare_lines, find_nearest
-from learnt.mine.complaint import find_error, generalise, is_conflict, was_aborted
+from learnt.mine.complaint import find_error, generalise, is_conflict, read_diagnostics, was_aborted
 from learnt.mine.corrections import find_requested_command
 from learnt.mine.demands import (
     Demand,
     demands,
     find_whole_rule,
+    is_put_in_words,
     is_test_run,
     prescribes,
     read_demands,
@@ -49,22 +50,35 @@ _MAX_MESSAGE_LENGTH = 20_000
 _FORGET_AFTER = 80
 _MAX_SHOWN_LENGTH = 80
 _MAX_ERROR_LENGTH = 300
+_FEW_WORDS = 4
 _LOOKING = frozenset(
     "ls cat head tail grep rg find sed awk stat file less diff tree pwd echo which type wc jq curl sleep true cd gh "
     "rm mv cp mkdir touch kill ps open psql".split()
 )
 _GIT_LOOKING = frozenset("status diff log show branch blame remote fetch stash add".split())
 _GATES = (("git", "commit"), ("git", "push"), ("git", "merge"))
+_TESTS = frozenset(
+    "test tests e2e spec t bench pytest jest vitest rspec phpunit mocha unittest ctest playwright".split()
+)
 _APPLIES = frozenset("apply plan deploy diff preview up publish".split())
 _SETTINGS_FILE = re.compile(r"\.(?:ya?ml|toml|tf|hcl|ini|cfg|json)$|file$")
 _CODE = re.compile(r"`([^`\n]+)`")
+_SUPPRESSED = re.compile(r"nolint|noqa|eslint-disable|type: ignore|#\[allow|@SuppressWarnings|ts-expect-error")
+# A line that is more than an import or a comment.
+_STATEMENT = re.compile(r"(?!import\b|from .* import\b|use \w|//|#|\*|\"[\w./-]+\"$)")
+_NORM = re.compile(
+    r"\b(?:must|every|each|all|never|may not|(?:not|n't) allowed|forbidden|no [\w .-]+ (?:should|may|can|must))\b",
+    re.IGNORECASE,
+)
 _IDENTIFIER = re.compile(r"[A-Za-z_][\w]*")
 _DEFINES = r"\b(?:def|class|func|fn|function|const|let|var|type|interface|struct)\s+{}\b|^\s*{}\s*="
 _FIRST_PERSON = re.compile(
     r"\b(?:i|i'm|i'll|i've|let me|let's|we|we'll|now|this|these|currently|still|hmm|wait|actually|but)\b|\?",
     re.IGNORECASE,
 )
-_OBLIGES = re.compile(r"\b(?:must|may not|ha(?:s|ve) to|needs?|requires?|never|always|(?:not|n't) allowed|forbidden)\b")
+_OBLIGES = re.compile(
+    r"\b(?:must|may not|ha(?:s|ve) to|never|always|(?:not|n't) allowed|forbidden|(?:needs?|requires?) (?:\w+ )?(?=`))"
+)
 # `conftest has an `aws` fixture`, `there is a `renderWithPortal` helper`.
 _THERE_IS = re.compile(
     r"\b(?:has|have|provides?|offers?|ships?|exposes?|defines?|contains?|there(?:'s| is| are)|comes? with)"
@@ -238,7 +252,7 @@ class _RejectionReader:
             at=self._now,
             command=call.text[:_MAX_TEXT_LENGTH],
             parts=parts,
-            demands=tuple(read_demands(output, self._folder)),
+            demands=tuple(_list_demands(output, self._folder)),
             output=beginning_and_end(output, _MAX_TEXT_LENGTH // 2),
             edited=next((change.path for change in reversed(self._changes) if change.path), ""),
         )
@@ -278,6 +292,14 @@ class _RejectionReader:
             said = [text for at, text in self._said if at >= rejection.at]
             yield from _learn(rejection, since, said, self._folder)
         self._rejections = waiting
+
+
+def _list_demands(output: str, folder: str) -> Iterator[Demand]:
+    """Yield what a check demands in words; what only names a rule is learnt from the edit that it accepted."""
+    named = {diagnostic.message for diagnostic in read_diagnostics(output) if diagnostic.rule}
+    for demand in read_demands(output, folder):
+        if is_put_in_words(demand.message) or not any(demand.message in message for message in named):
+            yield demand
 
 
 def _learn(rejection: _Rejection, since: Sequence[_Change], said: Sequence[str], folder: str) -> Iterator[Discovery]:
@@ -334,9 +356,10 @@ def _is_worth_knowing(demand: Demand, rejection: _Rejection, since: Sequence[_Ch
     parts = [part for change in since for part in change.parts]
     if find_requested_command(demand.message, parts) is not None:
         return False  # what has to be run first is learnt from the command
-    if is_test_run(rejection.output):
+    if is_test_run(rejection.output) or all(map(_runs_tests, rejection.parts)):
         is_settings = _SETTINGS_FILE.search(demand.file) is not None
-        return demand.is_rule or is_settings or any(_is_named(demand, change) for change in since)
+        is_norm = demand.is_rule and _NORM.search(demand.message) is not None
+        return is_norm or is_settings or demand.is_limit or any(_is_named(demand, change) for change in since)
     if rejection.is_check:
         return True
     return demand.is_rule or prescribes(demand.message) or any(_is_named(demand, change) for change in since)
@@ -373,6 +396,11 @@ def _cut(message: str, room: int) -> str:
     return f"“{message[: room - len(' “ …”')].rpartition(' ')[0]} …”"
 
 
+def _runs_tests(part: Part) -> bool:
+    pieces = {piece for word in part.words[:4] for piece in re.split(r"[:_./-]+", word.lower())}
+    return not _TESTS.isdisjoint(pieces)
+
+
 def _checks_something(part: Part) -> bool:
     """Return whether a part runs a check, or applies something that a gate checks."""
     return is_check(part) or part.intent[:2] in _GATES or not _APPLIES.isdisjoint(part.words[1:3])
@@ -396,11 +424,12 @@ def _find_remedy(demand: Demand, since: Sequence[_Change], folder: str) -> _Reme
     edits = [change for change in since if change.path]
     named = [change for change in since if _is_named(demand, change)]
     own = [change for change in edits if demand.file and change.path.endswith(demand.file.rpartition("/")[2])]
-    for change in (*named, *own, *edits):
+    for changes in filter(None, (named, own, edits)):
+        change = max(changes, key=lambda change: _measure_relation(change, demand.message))
         if not change.path:
             command = f"`{_show_command(change, demand, folder)}`"
             return _Remedy(text=command, line=command, is_command=True)
-        line = _show_change(change, demand.message)
+        line = _show_change(change, demand.message, is_only=len(edits) == 1)
         where = f" in `{change.path}`" if change not in own else ""
         return _Remedy(
             text=f"{line}{where}" if line else f"a change of `{change.path}`",
@@ -446,15 +475,26 @@ def _is_named(demand: Demand, change: _Change) -> bool:
     return False
 
 
-def _show_change(change: _Change, message: str) -> str:
-    """Return the changed line that has most to do with a message; empty if no line of several has."""
+def _measure_relation(change: _Change, message: str) -> int:
+    """Return how many words of a message a change brought in."""
+    removed, added = compare_lines(change.before, change.after, with_comments=True)
+    new = set(words(message)) - set(words("\n".join(removed)))
+    return max((len(new & set(words(line))) for line in added), default=0)
+
+
+def _show_change(change: _Change, message: str, *, is_only: bool) -> str:
+    """Return the changed line that has most to do with a message; empty if none has, unless it is the only one."""
     removed, added = compare_lines(change.before, change.after, with_comments=True)
     wanted = set(words(message))
     new = wanted - set(words("\n".join(removed)))
     best = max(added, key=lambda line: len(new & set(words(line))), default="")
-    worst = max(removed, key=lambda line: len(wanted & set(words(line))), default="")
     before = find_nearest(best, removed)
-    if not new & set(words(best)) and len(added) != 1:
+    shared = len(new & set(words(best)))
+    is_related = shared > 1 or (shared == 1 and (is_only or len(new) <= _FEW_WORDS))
+    if _SUPPRESSED.search(best):
+        return ""
+    if not is_related and not (is_only and len(added) == 1 and _STATEMENT.match(best)):
+        worst = max(removed, key=lambda line: len(wanted & set(words(line))), default="")
         is_telling = len(wanted & set(words(worst))) > 1 and worst[0].isalnum()
         return f"nothing like `{_cut_line(worst)}`" if is_telling else ""
     is_short = len(before) + len(best) <= _MAX_SHOWN_LENGTH

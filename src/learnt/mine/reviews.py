@@ -89,6 +89,7 @@ _ANSWER_WORDS = frozenset(
     "resuelto corregido hecho arreglado both".split()
 )
 _ANSWER_LABEL = re.compile(r"^\W*\w+(?: (?:in|by|with) `?[0-9a-f]{6,40}`?)?\s*(?:[:,.]\s+|[:,.]?$)")
+_NO_ANSWERS = frozenset("let given read set".split())
 _HEADER_END = re.compile(r": |:$|\. | [—–-] |\n|> |\) |, ")
 # A place on a line of its own, which was joined with the sentence below it.
 _PLACE_ABOVE = re.compile(rf"^\W*(?:{_FILE.pattern})\W*\s(?=[A-Z`]\S* )")
@@ -284,7 +285,8 @@ def _is_answer(block: Block, plain: str) -> bool:
         return False
     start = _ANSWERED.match(plain.lower())
     found = list_words(plain[start.end() if start else 0 :][:80])
-    return bool(found) and (found[0].lower() in _ANSWER_WORDS or is_past(found[0]))
+    first = found[0].lower() if found else ""
+    return first in _ANSWER_WORDS or (is_past(first) and first not in _NO_ANSWERS)
 
 
 def _strip_header(sentence: str) -> str:
