@@ -42,13 +42,12 @@ _JOINED = (
     (r"(?:with|of|by|on|in|for|to|the|not|is|are|if|when) only", "with"),  # `rows with only blanks` is no duty
 )
 _SCOPE = re.compile(
-    r"\b(?:in|of|across|throughout) (?:this|our|the (?:whole|entire)) (?:code ?base|repo(?:sitory)?|mono ?repo|"
-    r"project|team|"
-    r"workspace|account|organi[sz]ation|company|app(?:lication)?|product)\b|\bin diesem (?:projekt|repo\w*)\b|"
-    r"\bdans ce (?:projet|dépôt)\b|\ben este (?:proyecto|repositorio)\b|"
+    r"\b(?:in|of|across|through(?:out)?) (?:(?:this|our) (?:code ?base|repo(?:sitory)?|mono ?repo|project|team|"
+    r"workspace|account|organi[sz]ation|company|app(?:lication)?|product)|the (?:whole|entire) \w+)\b|"
+    r"\bin diesem (?:projekt|repo\w*)\b|\bdans ce (?:projet|dépôt)\b|\ben este (?:proyecto|repositorio)\b|"
     r"\beverywhere(?: (?:else|in))?\b|"
-    r"\b(?:like|as) (?:in )?(?:its neighbou?rs|everywhere|elsewhere|all (?:the )?(?:others?|\w+s)|(?:the|"
-    r"every) (?:others?|rest))\b",
+    r"\b(?:like|as) (?:in )?(?:its neighbou?rs|elsewhere|all (?:the )?(?:others?|\w+s)|"
+    r"(?:the|every) (?:others?|rest))\b",
     re.IGNORECASE,
 )
 _SCOPE_WORD = "scopewide"
@@ -73,6 +72,7 @@ _PLURAL_DUTIES = frozenset("müssen dürfen sollen sollten gehören".split())
 _STANDING_ORDERS = frozenset("never always don't avoid immer nie niemals toujours jamais siempre nunca".split())
 # `No unwrap() outside tests in this project` is an order, `no timeout on calls` a complaint.
 _DENIALS = frozenset("no keine kein".split())
+_POLITE = frozenset("please bitte and so".split())
 _FREQUENCIES = frozenset(
     "never always only don't nie niemals immer nur jamais toujours nunca siempre otherwise".split()
 )
@@ -138,6 +138,7 @@ def _split_clauses(text: str) -> Iterator[list[str]]:
 
 
 def _is_order(words: Sequence[str], orders: frozenset[str]) -> bool:
+    words = words[1:] if words[0] in _POLITE and len(words) > 1 else words
     is_order = words[0] in orders and len(words) > 2 and words[1] not in _DEFINITE and not words[1].endswith("ing")
     return is_order and _CASE.isdisjoint(words)
 

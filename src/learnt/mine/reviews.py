@@ -75,10 +75,11 @@ _LABELLED_LINE = re.compile(
     rf"^\W*(?:\d+[.)]\W*)?(?:{_LABELS})\b|\bseverity\b|\bgravité\b", re.IGNORECASE | re.MULTILINE
 )
 _GRAVITY = re.compile(rf"\W*(?:{_LABELS})\W", re.IGNORECASE)
+_CLAUSE_END = re.compile(r"[,;:] ")
 # What is so today, or is about to be done, is no rule.
 _ABOUT_THE_PRESENT = re.compile(
     r"\b(?:now|currently|already|no longer|any ?more|still|yet|so far|intentional(?:ly)?|let me|"
-    r"we (?:need|want|have to)|we'd|we'll|would|jetzt|noch|schon|maintenant|ahora)\b",
+    r"we (?:need|want|have to)|we'd|we'll|would)\b",
     re.IGNORECASE,
 )
 _NAMES_SEVERITY = re.compile(rf"\bseverity:? ?\w|\((?:{_LABELS})\)|\[(?:{_LABELS})\]|gravité", re.IGNORECASE)
@@ -219,7 +220,9 @@ def read_remarks(text: str) -> list[Remark]:
 def find_rules(remark: Remark) -> list[str]:
     """Return the sentences of a remark that hold in general."""
     return [
-        sentence for sentence in remark.sentences if states_rule(sentence) and not _ABOUT_THE_PRESENT.search(sentence)
+        sentence
+        for sentence in remark.sentences
+        if states_rule(sentence) and not _ABOUT_THE_PRESENT.search(_CLAUSE_END.split(sentence)[0])
     ]
 
 
