@@ -19,7 +19,7 @@ from learnt.text.clean import clean
 
 _MAX_TEXT_LENGTH = 100_000
 _MAX_LESSONS = 3
-_MIN_ODDS = 0.5
+_MIN_ODDS = 1.2
 _DISCUSSION = 1.0  # what a text that reports no work explains is mostly about the work at hand
 _HOME = re.compile(r"(?:/Users|/home)/[^/\s'\"`:]+(?=/)")
 

@@ -177,7 +177,8 @@ def find_lesson(
     """
     rated = _rate_sentences(passage)
     found = [number for number, one in enumerate(rated) if one.rating >= least and may_lead(one.statement)]
-    for number in sorted(found, key=lambda number: (-rated[number].rank, number)):
+    ranks = [one.rating if passage.odds else one.rank for one in rated]
+    for number in sorted(found, key=lambda number: (-ranks[number], number)):
         lesson = _make_lesson(rated, number)
         if lesson is not None:
             return lesson
@@ -256,13 +257,13 @@ def _make_lesson(rated: Sequence[_Rated], number: int) -> Lesson | None:
     """Return the lesson in one of the sentences, with what explains it; None if it cannot be understood alone."""
     chosen = _add_neighbours(rated, number)
     if chosen is None:
-        return None
+        return _join_to_previous(rated, number)
     main = rated[number]
     others = [rated[other] for other in chosen if other != number and rated[other].rating >= 1]
     titles = (choose_clause(one.statement) for one in (main, *others))
     title = next(filter(stands_alone, titles), "")
     if not title:
-        return None
+        return _join_to_previous(rated, number)
     orders = sorted((one for one in (main, *others) if one.is_order), key=lambda one: -one.rating)
     action = next((one.statement for one in orders), main.statement)
     return Lesson(
@@ -271,6 +272,18 @@ def _make_lesson(rated: Sequence[_Rated], number: int) -> Lesson | None:
         observation=" ".join(rated[other].sentence for other in chosen),
         rating=main.rating,
         is_order=main.is_order,
+    )
+
+
+def _join_to_previous(rated: Sequence[_Rated], number: int) -> Lesson | None:
+    """Return the lesson in a sentence that is about the one before it: that one is the title; None if it is none."""
+    previous, main = rated[number - 1] if number else None, rated[number]
+    title = choose_clause(previous.statement) if previous and can_state(previous.statement) else ""
+    if previous is None or not title or not stands_alone(title):
+        return None
+    observation = f"{previous.sentence} {main.sentence}"
+    return Lesson(
+        title=title, action=main.sentence, observation=observation, rating=main.rating, is_order=main.is_order
     )
 
 

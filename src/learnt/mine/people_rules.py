@@ -14,8 +14,9 @@ from learnt.mine.sentence_model import PROMPTS, rate
 from learnt.text.verbs import is_base_form
 
 ASKED, RULE, SOFT = "asked", "rule", "soft"
-# The log-odds above which a sentence is kept: if it asks to be remembered, at all, and without asking the person.
-_LEAST_IF_ASKED, _LEAST, _LEAST_FOR_RULE = -1.0, 1.0, 2.0
+# The log-odds above which a sentence is kept: if it asks to be remembered, if it speaks of all cases, in other cases, and
+# without asking the person.
+_LEAST_IF_ASKED, _LEAST_IF_FOR_ALL, _LEAST, _LEAST_FOR_RULE = -1.0, -0.5, 0.5, 0.8
 _MIN_WORDS = 3
 _CODE = re.compile(r"`[^`\n]+`")
 _QUOTED = re.compile(r"\"[^\"\n]{8,}\"|“[^”\n]{8,}”|„[^“”\n]{8,}[“”]|«[^»\n]{8,}»")
@@ -37,9 +38,10 @@ def weigh(sentence: str, *, before: str = "", after: str = "") -> str:
     masked = mask(sentence)
     if is_asked(masked) and odds > _LEAST_IF_ASKED:
         return ASKED
-    if odds <= _LEAST:
+    is_for_all = is_for_all_cases(masked)
+    if odds <= (_LEAST_IF_FOR_ALL if is_for_all else _LEAST):
         return ""
-    return RULE if odds > _LEAST_FOR_RULE and is_for_all_cases(masked) else SOFT
+    return RULE if odds > _LEAST_FOR_RULE and is_for_all else SOFT
 
 
 def is_for_all_cases(masked: str) -> bool:
