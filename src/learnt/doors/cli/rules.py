@@ -50,7 +50,7 @@ def import_rules(arguments: Arguments, content: bytes | None) -> None:
     if arguments.as_is:
         raise WrongRequest("--as-is is for files that `learnt export` wrote", hint="leave it out: rules claim nothing")
     with open_memory(arguments) as memory:
-        rules = memory.rules_files
+        rules = memory.transfer.rules
         sources = rules.read(arguments.file) if content is None else rules.read_text(content, "stdin")
         preview = rules.preview(sources)
         if not arguments.json:
