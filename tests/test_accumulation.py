@@ -256,6 +256,11 @@ def answer(*changes: dict[str, Any]) -> str:
     return json.dumps({"changes": changes})
 
 
+def shown(number: int) -> str:
+    """Return the line of an addition in the file."""
+    return f"{addition(number)['title']} → {addition(number)['action']}"
+
+
 def addition(number: int) -> dict[str, Any]:
     return change(
         "ADD",
@@ -311,11 +316,11 @@ def test_each_task_is_one_call_and_what_the_model_says_is_done_as_far_as_it_may_
     new = known[addition(1)["title"]]
     assert (new.status, new.origin, new.task, new.discovery) == ("active", "model", tasks[0], "blocker")
     assert (new.confidence, new.category, new.times_helpful) == (0.5, "Testing Patterns", 0)
-    assert new.title in shop.bullets
-    shown = shop.learnt("show", new.id).out
-    assert " · unproven · " in shown
-    assert f"seen in {tasks[0]}" in shown
-    assert "the agent warns of till 1" in shown
+    assert shown(1) in shop.bullets
+    told = shop.learnt("show", new.id).out
+    assert " · unproven · " in told
+    assert f"seen in {tasks[0]}" in told
+    assert "the agent warns of till 1" in told
     assert [addition(number)["title"] in known for number in range(50, 55)] == [True, True, True, False, False]
     for id, was in before.items():
         assert _lasting(shop.learnt("show", id, "--json").out) == _lasting(was)
@@ -502,7 +507,7 @@ def test_what_a_model_that_cannot_be_reached_should_have_read_waits_for_it(
             monkeypatch.delenv(f"LEARNT_MODEL_{name.upper()}")
         shop.update()
         assert len(asked.asked) == 2
-    assert addition(2)["title"] in shop.bullets
+    assert shown(2) in shop.bullets
     assert shop.everything()["left"] == []
 
 
@@ -531,7 +536,7 @@ def test_an_answer_that_is_no_json_costs_that_task_only(
         shop.update()
         assert len(asked.asked) == 4, "no task is read again"
     assert set(shop.all()) == {addition(1)["title"], lesson(2), addition(3)["title"]}
-    assert {addition(1)["title"], lesson(2), addition(3)["title"]} == set(shop.bullets)
+    assert {shown(1), lesson(2), shown(3)} == set(shop.bullets)
 
 
 def test_a_model_that_fails_in_the_background_disturbs_nobody_and_is_asked_again_after_as_many_tasks(

@@ -69,7 +69,7 @@ RULES = [
     ("no, use pnpm here", SOFT, "pnpm"),
     ("We use httpx, not requests.", SOFT, "httpx"),
     ("Why did you install lodash? We have remeda for that.", SOFT, "remeda"),
-    ("it's \"workspace\", not \"project\", across the whole product", SOFT, "workspace"),
+    ('it\'s "workspace", not "project", across the whole product', SOFT, "workspace"),
     ("Don't run the whole test suite, it takes 40 minutes. Use `-k` with the module name.", SOFT, "40 minutes"),
     ("that's not how we name things here, tables are singular", SOFT, "singular"),
     ("Don't touch vendor/, those files are synced from upstream every night", SOFT, "vendor/"),
@@ -93,7 +93,7 @@ NONE = [
     "The tooltip must never cover the input field.",
     "The parser should always return a list, never None.",
     "Users should always see their latest order on top.",
-    "Add a checkbox \"Remember me\" to the login form.",
+    'Add a checkbox "Remember me" to the login form.',
     "Make the sidebar remember its width between visits.",
     "The cache must never hold more than 100 entries; evict the oldest one.",
     "Please don't commit yet, I want to look at it first.",
@@ -134,8 +134,8 @@ NONE = [
     "Por ahora no toques los tests.",
     "README says:\n\n> Remember: never push to main.\n\nIs that still true?",
     "Explain this config:\n```\n# always use tabs, never spaces\nindent = tab\n```",
-    "Traceback (most recent call last):\n  File \"a.py\", line 3\nValueError: you must always pass a key",
-    "The reviewer wrote \"never use globals here\". What does he mean?",
+    'Traceback (most recent call last):\n  File "a.py", line 3\nValueError: you must always pass a key',
+    'The reviewer wrote "never use globals here". What does he mean?',
     "/init remember everything",
 ]
 

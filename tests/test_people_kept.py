@@ -1,4 +1,4 @@
-"""What people say is kept: from every client's transcripts and from the prompt hook, once, and until it is taken back."""
+"""What people say is kept: from every client's transcripts and from the prompt hook, once, until it is taken back."""
 
 from __future__ import annotations
 
@@ -179,7 +179,9 @@ def test_two_rules_about_different_things_are_both_kept(memory: Memory, tmp_path
 
 def test_a_softer_correction_is_proposed_with_what_it_answers(memory: Memory, tmp_path: Path) -> None:
     said = ["I installed the packages with npm."]
-    memory.transcripts.debrief(talk(tmp_path, "claude", ["install it", "no, use pnpm here"], ["I installed it with npm."]))
+    memory.transcripts.debrief(
+        talk(tmp_path, "claude", ["install it", "no, use pnpm here"], ["I installed it with npm."])
+    )
 
     (proposed,) = kept(memory, "proposed")
     assert (proposed.title, proposed.context) == ("Use pnpm here", "In answer to: I installed it with npm.")
@@ -222,7 +224,9 @@ def test_the_prompt_hook_and_the_transcript_keep_one_learning_and_the_person_is_
     conversation = Client(lambda *words, **more: learnt(*words, env=env, **more), "claude")
     conversation.tell("UserPromptSubmit", prompt=FIVE[0])
     ended(project)
-    told = conversation.tell("PostToolUse", tool_name="Bash", tool_input={"command": "ls"}, tool_response={"stdout": ""})
+    told = conversation.tell(
+        "PostToolUse", tool_name="Bash", tool_input={"command": "ls"}, tool_response={"stdout": ""}
+    )
     assert told["systemMessage"] == "learnt keeps: Run `make fmt` before every commit (`learnt undo` takes it back)"
     assert "systemMessage" not in conversation.tell("UserPromptSubmit", prompt="go on")
 
@@ -238,9 +242,7 @@ def test_the_prompt_hook_and_the_transcript_keep_one_learning_and_the_person_is_
 
 
 @pytest.mark.parametrize("env", [{}, {"CLAUDE_CODE_ENTRYPOINT": "sdk-cli"}])
-def test_a_hook_that_does_not_know_who_types_only_proposes(
-    project: Path, learnt: Learnt, env: dict[str, str]
-) -> None:
+def test_a_hook_that_does_not_know_who_types_only_proposes(project: Path, learnt: Learnt, env: dict[str, str]) -> None:
     learnt("init")
     conversation = Client(lambda *words, **more: learnt(*words, env=env, **more), "claude")
     conversation.tell("UserPromptSubmit", prompt=FIVE[0])

@@ -513,16 +513,6 @@ class Injection(Value):
             check_id(prefix, id)
 
 
-class Retry(Value):
-    """A command line that failed, and the command line that worked in its place."""
-
-    failed: str
-    error: str
-    failed_at: int
-    worked: str
-    worked_at: int
-
-
 class Discovery(Value):
     """A raw finding in what an agent did or said, with its evidence."""
 
@@ -534,15 +524,17 @@ class Discovery(Value):
     failed: str = ""  # the command or the file that failed
     error: str = ""  # the line with the reason
     worked: str = ""  # the command that worked instead
-    excerpt: str = ""
-    """The excerpt from the source that supports the discovery."""
+    excerpt: str = ""  # from the source that supports the discovery
     files: tuple[str, ...] = ()
     task: str = ""
     attempt: str = ""
     commit: str = ""
-    observed: str = ""  # what happened, in a sentence; not stored
-    advice: str = ""  # what to do, in a sentence; not stored
-    retry: Retry | None = None  # the calls that it was found in; not stored
+    observed: str = ""  # what happened, in sentences; it becomes the learning's observation, and is not stored
+    advice: str = ""  # what to do, in a sentence; it becomes the learning's action, and is not stored
+
+    def as_evidence(self) -> dict[str, Any]:
+        """Return the fields that are stored."""
+        return {name: value for name, value in self.as_dict().items() if name not in ("observed", "advice")}
 
     def check(self) -> None:
         check_choice("type", self.type, DISCOVERIES)
@@ -560,10 +552,8 @@ class Brief(Value):
     tokens: int = 0
     text_hash: str = ""
     client: str = ""
-    occasion: str = "task"
-    """Its occasion; see OCCASIONS."""
-    asked_by: str = ""
-    """Who asked for it; see ASKERS."""
+    occasion: str = "task"  # see OCCASIONS
+    asked_by: str = ""  # who asked for it; see ASKERS
     duration_ms: int | None = None
     receipt: Mapping[str, Any] = {}
     injections: tuple[Injection, ...] = ()
@@ -592,17 +582,14 @@ class Debrief(Value):
     task: str
     attempt: str
     result: str = ""
-    learnings: tuple[str, ...] = ()
-    """New learnings."""
-    repeated: tuple[str, ...] = ()
-    """Known learnings that recurred."""
+    learnings: tuple[str, ...] = ()  # new learnings
+    repeated: tuple[str, ...] = ()  # known learnings that recurred
     failure: Failure | None = None
     helpful: tuple[str, ...] = ()
     not_helpful: tuple[str, ...] = ()
     refused_marks: tuple[str, ...] = ()
     """Rejected marks: marks on learnings that the task was not given, and repeated or contradictory marks."""
-    refusals: Mapping[str, str] = {}
-    """The reason for each rejected mark."""
+    refusals: Mapping[str, str] = {}  # the reason for each rejected mark
     next_model: str = ""
     ignored: tuple[str, ...] = ()
     """Statements that look like sigils but are ignored, each with the reason."""

@@ -232,7 +232,7 @@ def is_answer(out: str) -> bool:
     if not isinstance(answer, dict):
         return False
     if answer.keys() == {"decision", "reason"}:
-        return answer["decision"] == "deny" and bool(answer["reason"])
+        return answer["decision"] in ("deny", "block") and bool(answer["reason"])
     said = answer.get("hookSpecificOutput")
     if answer.keys() != {"hookSpecificOutput"} or not isinstance(said, dict):
         return False

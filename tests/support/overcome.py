@@ -11,6 +11,7 @@ from learnt.mine.quality import find_flaw
 from learnt.model import Value
 
 FOLDER = "/home/ada/shop"
+_NOTHING = "nothing"
 _TABLE = Path(__file__).with_name("overcome_errors.txt")
 
 
@@ -26,10 +27,22 @@ class OvercomeError(Value):
         drafts = (extract(discovery) for discovery in observe_steps(self.steps, folder=FOLDER))
         return [draft for draft in drafts if isinstance(draft, LearningDraft) and not find_flaw(draft)]
 
+    @property
+    def teaches(self) -> bool:
+        """Whether the conversation teaches anything."""
+        return not any(_NOTHING in words for words in self.expected)
+
+    def allows(self, draft: LearningDraft) -> bool:
+        """Return whether a learning may be made although nothing has to be learnt."""
+        return any(word in _text_of(draft) for words in self.expected for word in words if word != _NOTHING)
+
     def fits(self, draft: LearningDraft) -> bool:
         """Return whether a learning says what the conversation teaches."""
-        text = f"{draft.title}\n{draft.observation}\n{draft.action}".lower()
-        return all(any(word.lower() in text for word in words) for words in self.expected)
+        return all(any(word.lower() in _text_of(draft) for word in words) for words in self.expected)
+
+
+def _text_of(draft: LearningDraft) -> str:
+    return f"{draft.title}\n{draft.observation}\n{draft.action}".lower()
 
 
 def read_table() -> list[OvercomeError]:

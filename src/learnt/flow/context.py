@@ -141,7 +141,7 @@ class Context:
         return kind(place, version=__version__, clock=self.clock, appliers=appliers)
 
     def _apply(self, module: str, database: Database, body: dict[str, Any]) -> object:
-        """Within a transaction: apply a record with the module of `flow` that knows its kind, which is rarely needed."""
+        """Within a transaction: apply a record with the module that knows its kind, which is rarely needed."""
         from importlib import import_module
 
         return import_module(f"learnt.flow.{module}").apply(self, database, body)

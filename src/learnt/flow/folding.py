@@ -36,7 +36,7 @@ _LISTS = {"tags": TAG_LIMIT, "cues": CUE_LIMIT}
 
 
 class Similar(Value):
-    """A known learning that resembles another, and how the other relates to it."""
+    """A known learning that resembles another, and how the newer of the two relates to the older."""
 
     learning: Learning
     verdict: Verdict
@@ -47,19 +47,21 @@ class Similar(Value):
         return self.verdict.score
 
 
-def find_similar(database: Database, learning: Learning, *, limit: int) -> list[Similar]:
+def find_similar(
+    database: Database, learning: Learning, *, limit: int = _MAX_COMPARED, is_stored: bool = False
+) -> list[Similar]:
     """Return the known learnings that resemble a learning, whatever their status: repeated ones first, then by score.
 
-    Learnings that share words and say something else are left out.
+    Learnings that share words and say something else are left out. A learning that is not stored is the newest.
     """
     text = f"{learning.title} {learning.action}"
     hits = find_nearest(database, text, Filter(status=None), limit=max(limit, _MAX_COMPARED) + 1)
     reading = read(learning)
-    compared = [
-        Similar(learning=hit.learning, verdict=compare_readings(read(hit.learning), reading))
-        for hit in hits
-        if hit.learning.id != learning.id
-    ]
+    compared = []
+    for other in (hit.learning for hit in hits if hit.learning.id != learning.id):
+        pair = (read(other), reading)
+        is_newer = is_stored and (other.created_at, other.id) > (learning.created_at, learning.id)
+        compared.append(Similar(learning=other, verdict=compare_readings(*(pair[::-1] if is_newer else pair))))
     return sorted((similar for similar in compared if similar.verdict != UNRELATED), key=_rank)[:limit]
 
 
@@ -78,7 +80,7 @@ def add_or_repeat(
     database, conversation = context.store.database, talk.of(context, task)
     if known is None:
         learning = make()
-        similar = find_similar(database, learning, limit=_MAX_COMPARED)
+        similar = find_similar(database, learning)
         known = next((one.learning for one in similar if _recurs(context, one, conversation)), None)
         if known is None:
             return _add(database, learning, similar, who=who, at=at)
@@ -93,7 +95,8 @@ def _add(
     revised = next((one for one in similar if _may_revise(database, one)), None)
     if revised is not None:
         return _revise(database, revised, learning, who=who, at=at), False
-    learnings.add(database, learning, Change(what="add", who=who, at=at, reason=_describe(similar)))
+    what = "propose" if learning.status == "proposed" else "add"
+    learnings.add(database, learning, Change(what=what, who=who, at=at, reason=_describe(similar)))
     return learning, True
 
 

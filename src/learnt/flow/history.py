@@ -39,7 +39,7 @@ from learnt.mine.observe import observe_steps
 from learnt.mine.rejections import observe_rejections
 from learnt.model import Debrief, Task, Value, text_id
 from learnt.store import mined, session_database, tasks
-from learnt.system.git import Commit, commits
+from learnt.system.git import Commit, commit_at, commits
 from learnt.text.clean import clean, join_messages
 from learnt.text.redact import redact
 
@@ -108,7 +108,8 @@ class Transcripts:
         stored_task = tasks.find(database, id) or new
         reading = TaskReading(task=stored_task)
         if not stored_task.skip_learnings:
-            reading = read_conversation(context, stored_task, path, messages, folder=header.folder)
+            commit = commit_at(context.root, header.ended_at, environ=os.environ) if header.ended_at else ""
+            reading = read_conversation(context, stored_task, path, messages, folder=header.folder, commit=commit)
             # Steps that may fail come first, so that a failure stores nothing and the transcript is read again later.
             reading = ask_about(context, reading, limit_s=LONG_LIMIT_S)
         with self._store.transaction():
@@ -128,7 +129,7 @@ class Transcripts:
         return outcome, learn_from_transcript(context, reading, outcome.attempt, source, size)
 
     def learn_from_commit(self, commit: Commit) -> MiningReport:
-        """Learn from a commit message: from a revert with its reason, or from a lesson that the message states."""
+        """Propose what a commit message teaches: why a change was taken back, a rule, or a decision with its reason."""
         task = Task(id=text_id("task", commit.id), title=commit.subject.strip() or commit.id, type="commit")
         discovery = observe_commit(commit.subject, commit.body, commit.files)
         reading = TaskReading(task=task)
@@ -173,10 +174,13 @@ def read_words(path: str) -> tuple[str, list[str]]:
     return safe[0], safe[1:]
 
 
-def read_conversation(context: Context, task: Task, path: str, messages: Sequence[str], *, folder: str) -> TaskReading:
+def read_conversation(
+    context: Context, task: Task, path: str, messages: Sequence[str], *, folder: str, commit: str = ""
+) -> TaskReading:
     """Apply the mining rules to a transcript and to the agent's last message.
 
-    Earlier messages are not considered, because they are mostly plans or guesses.
+    Earlier messages are not considered, because they are mostly plans or guesses. `commit` was checked out then; if it
+    is empty, the one that is checked out now.
     """
     listener = Listener()
     watch = StepWatch(listener.heard)
@@ -184,7 +188,8 @@ def read_conversation(context: Context, task: Task, path: str, messages: Sequenc
     by_steps = watch.note(observe_steps(heard_steps, folder=folder or context.root))
     by_rejections = observe_rejections(steps(path, session_database), folder=folder or context.root)
     by_words = observe_words(remove_sigils(messages[-1] if messages else ""))
-    discoveries = [redact_discovery(context, discovery, task) for discovery in chain(by_steps, by_rejections, by_words)]
+    found = (discovery.replace(commit=discovery.commit or commit) for discovery in chain(by_steps, by_rejections, by_words))
+    discoveries = [redact_discovery(context, discovery, task) for discovery in found]
     # The last message may not be in the transcript yet.
     is_unwritten = watch.is_unwritten and not states_learning(messages[-1] if messages else "")
     vouches = may_vouch(context, path)

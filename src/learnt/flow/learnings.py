@@ -107,10 +107,12 @@ class Learnings:
         raise WrongRequest(f"not kept, because it is {reason}", hint=_WHAT_TO_WRITE)
 
     def similar(self, learning: str | Learning, *, limit: int = 10) -> list[Similar]:
-        """Return the learnings in the same store that resemble a learning, with how it relates to each."""
+        """Return the learnings in the same store that resemble a learning, with how the newer one relates to it."""
         check_rows(limit=limit, offset=0)
         store, learning = self._find(learning)
-        return find_similar(store.database, learning, limit=limit)
+        is_stored = learnings.exists(store.database, learning.id)
+        similar = find_similar(store.database, learning, limit=limit, is_stored=is_stored)
+        return [one.replace(learning=one.learning.replace(scope=store.place.scope)) for one in similar]
 
     def compare(self, older: str | Learning, newer: str | Learning) -> Verdict:
         """Return how a newer learning relates to an older one."""

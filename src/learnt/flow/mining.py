@@ -67,7 +67,7 @@ class MiningReport(Value):
     repeated: tuple[str, ...] = ()
     """Known learnings that recurred."""
     proposed: tuple[str, ...] = ()
-    """Learnings for a person to decide on: a model's revisions, and flawed learnings found in several tasks."""
+    """Learnings for a person to decide on: of commits, a model's revisions, and flawed ones found in several tasks."""
     escalated: tuple[str, ...] = ()
     """Questions whether to remove a learning."""
     skipped: tuple[str, ...] = ()
@@ -417,11 +417,13 @@ class _Intake:
     ) -> None:
         """Add a learning, or count a recurrence of the known learning, with the discovery as its evidence."""
         now, who = self._context.clock(), self._who(origin)
-        make = partial(self._make, draft, discovery, origin=origin)
+        status = "proposed" if self._task.type == "commit" else "active"  # anybody may have written a commit message
+        make = partial(self._make, draft, discovery, origin=origin, status=status)
         learning, is_new = add_or_repeat(self._context, known, make, task=self._task.id, who=who, at=now, talk=Talk())
         mined.add(self._database, discovery, at=now, learning=learning.id)
         if is_new or learning.id not in self.report.repeated:
-            self.note("learnings" if is_new else "repeated", learning.id)
+            new = "proposed" if learning.status == "proposed" else "learnings"
+            self.note(new if is_new else "repeated", learning.id)
 
     def _propose_revision(self, change: ProposedChange, discovery: Discovery, revised: Learning) -> None:
         """Add a model's revision of a learning for a person to decide on, with the discovery as its evidence."""

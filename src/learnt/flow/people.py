@@ -1,9 +1,9 @@
 """Keep what people say to agents: their rules, corrections and decisions, from transcripts and from the prompt hook.
 
-What a person typed in an interactive client and said as a rule is vouched for by that person, and active at once. Softer
-corrections, decisions, what may be pasted, prompts of unattended runs and of tasks of `learnt work`, and everything that
-an agent lets learnt read, are proposed: the person decides in `learnt review`. A file that lies in the project may have
-come with it, so nobody vouches for what it says.
+What a person typed in an interactive client and said as a rule is vouched for by that person, and active at once.
+Softer corrections, decisions, what may be pasted, prompts of unattended runs and of tasks of `learnt work`, and
+everything that an agent lets learnt read, are proposed: the person decides in `learnt review`. A file that lies in the
+project may have come with it, so nobody vouches for what it says.
 
 The same words are one learning, however often and from wherever they are read. What a person said later replaces what
 he said earlier about the same thing, and what was taken back stays away until he says it again.
@@ -23,8 +23,9 @@ from learnt.clients.registry import FOLDER_VARIABLES
 from learnt.flow.context import Context
 from learnt.flow.learnings import replace_by
 from learnt.flow.mining import MiningReport, redact_discovery
+from learnt.mine.decisions import chooses_instead, read_decision
 from learnt.mine.extract import LearningDraft, NoDraft, extract
-from learnt.mine.people import Utterance, chooses_instead, read_decision, read_prompt
+from learnt.mine.people import Utterance, read_prompt
 from learnt.mine.people_rules import ASKED, SOFT
 from learnt.mine.quality import find_flaw
 from learnt.model import TITLE_LIMIT, Discovery, Learning, Task, new_id, text_id

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 from itertools import pairwise
 
 from learnt.clients.kit.transcript import Step
-from learnt.mine.complaint import find_missing_program, generalise, generalise_error, is_in_code, is_telling
+from learnt.mine.complaint import find_missing_program, generalise_error, generalise_paths, is_in_code, is_telling
 from learnt.mine.shell import Part
 from learnt.model import TITLE_LIMIT, Discovery, Value
 
@@ -25,6 +25,7 @@ _MAX_PROSE_LENGTH = 30
 _MAX_ERROR_LENGTH = 300
 _MIN_REASON_LENGTH = 12
 _ABOUT_BRANCHES = frozenset("checkout switch push pull merge rebase branch fetch worktree pr".split())
+_NUMBER_IN_PATH = re.compile(r"(?<=/)\d+(?=[/?\s]|$)|(?<==)\d{6,}")
 _BRANCH = re.compile(r"[\w-]+(?:/[\w-]+)+")
 # What stands before the reason in an error: who reports it, and that it is one.
 _ERROR_LABEL = re.compile(
@@ -36,6 +37,16 @@ _CLAUSE_END = re.compile(r"; |\. |, | - |: | (?=\()")
 _MAX_CLAUSES = 12
 _MIN_REASON_WORDS = 2
 _CONJUNCTION = re.compile(r"^(?:but|and|or|so|because|while|which) ")
+
+
+class Retry(Value):
+    """A command line that failed, and the command line that worked in its place."""
+
+    failed: str
+    error: str
+    failed_at: int
+    worked: str
+    worked_at: int
 
 
 class FailedCall(Value):
@@ -174,7 +185,9 @@ def _as_prefix(settings: Iterable[str]) -> list[str]:
 def format_settings(settings: Iterable[str], folder: str) -> list[str]:
     """Return variables with short values, and what else a command line sets up."""
     return [
-        generalise(setting if len(setting) <= _MAX_WORD_LENGTH else _shorten_word(setting), folder).replace("`", "'")
+        generalise_paths(setting if len(setting) <= _MAX_WORD_LENGTH else _shorten_word(setting), folder).replace(
+            "`", "'"
+        )
         for setting in settings
     ]
 
@@ -191,7 +204,7 @@ def format_command(part: Part, folder: str) -> str:
             words.append(_shorten_word(word))
         else:
             words.append(word)
-    text = generalise(" ".join(words), folder).replace("`", "'")
+    text = _NUMBER_IN_PATH.sub("<n>", generalise_paths(" ".join(words), folder)).replace("`", "'")
     text = f"{part.source} … | {text}" if part.source else text
     return text if len(text) <= _MAX_COMMAND_LENGTH else text[: _MAX_COMMAND_LENGTH - 1] + "…"
 

@@ -13,9 +13,9 @@ _PLAN = re.compile(
     r"(?:[,;:]|\s[–—-])\s+(?:(?:so|and|then|but|therefore)\s+)?(?:I|I'll|I'm|we|we'll|let|let's)\b", re.I
 )
 _NO_CAUSE = re.compile(
-    r"(?:I|I'll|I've|I'm|we|we'll|let|let's|now|first|next|then|ok|okay|good|great|perfect|done|fixed|looks?|seems?|try|"
-    r"trying|running|checking|once more|hmm|yes|no|all|both|as expected|sorry|my|that's)\b|.*\b(?:probably|maybe|perhaps|"
-    r"might|could|apparently|I think|unrelated|my changes?)\b",
+    r"(?:I|I'll|I've|I'm|we|we'll|let|let's|now|first|next|then|ok|okay|good|great|perfect|done|fixed|looks?|seems?|"
+    r"try|trying|running|checking|once more|hmm|yes|no|all|both|as expected|sorry|my|that's)\b|"
+    r".*\b(?:probably|maybe|perhaps|might|could|apparently|I think|unrelated|my changes?)\b",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[a-z][a-z0-9_-]{2,}")

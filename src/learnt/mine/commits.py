@@ -17,8 +17,9 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from learnt.mine.passages import Lesson, Passage, can_state, find_lesson, read_passages
-from learnt.mine.rating import capitalise, hide_code, is_order, rate, stands_alone
+from learnt.mine.passages import Lesson, Passage, can_state, choose_clause, find_lesson, read_passages
+from learnt.mine.rating import hide_code, is_order, names_something, rate
+from learnt.mine.references import capitalise, stands_alone
 from learnt.model import TITLE_LIMIT, Discovery
 from learnt.text.clean import clean, fold
 from learnt.text.sentences import ITEM, is_whole
@@ -31,7 +32,8 @@ _SCOPE = re.compile(r"^(?:\[[\w ./-]+\]\s*|[\w./-]+(?:\([^()]*\))?!?:\s+)(?=\S)"
 _NUMBER = re.compile(r"\s*\((?:GH-|PR )?#?\d+\)$|\s+#\d+$")
 _TIDIES_UP = re.compile(
     r"^(?:(?:merge|bump|release|prepare|version|v?\d+[.\d]*\w*|wip|fixup!|squash!|initial commit|upgrade|update|lint|"
-    r"re-?format|format (?:code|files|with \w+)|re-?word|translat\w+|polish|address|apply|clean ?up|tidy|whitespace|back to development|sync|"
+    r"re-?format|format (?:code|files|with \w+)|re-?word|translat\w+|polish|address|apply|clean ?up|tidy|whitespace|"
+    r"back to development|sync|"
     r"add (?:docs?|tests?|unit tests?)|tests? for|document|clarify|explain|mention|describe)\b"
     r"(?! (?:in|of|with|only|instead|not|never)\b)|"
     r"(?:docs?|style|chore|release|deps|i18n|(?:build|ci)\(deps)(?:\([^)]*\))?!?: )|"
@@ -47,7 +49,7 @@ _REPAIRS = re.compile(
 # A subject that says how things are (not) to be done.
 _DECIDES = re.compile(
     r"^(?:do not|don['’]t|never|avoid|stop|keep|always|pin|prefer|disable|only (?:use|run|call|build|allow))\b|"
-    r"\b(?:instead of|rather than|until)\b|, not |\bonly$|\b(?:nicht|nie|statt)\b",
+    r"\b(?:instead of|rather than)\b|, not |\bonly$|\b(?:nicht|nie|statt)\b",
     re.IGNORECASE,
 )
 
@@ -61,7 +63,8 @@ _UNNAMED_CHANGE = re.compile(
     re.IGNORECASE,
 )
 _ADDED_BY_GIT = re.compile(
-    r"^(?:this )?(?:partially |partly )?revert(?:s|ed|ing)? (?:commit|[\w.-]+/[\w.-]+#\d|pull request|PR|#|[0-9a-f]{7,40})|"
+    r"^(?:this )?(?:partially |partly )?revert(?:s|ed|ing)? (?:commit|[\w.-]+/[\w.-]+#\d|pull request|PR|#|"
+    r"[0-9a-f]{7,40})|"
     r"^\(?cherry picked|^conflicts:|^\[\d+\]",
     re.IGNORECASE,
 )
@@ -73,7 +76,8 @@ _TROUBLE = re.compile(
 )
 
 _NOT_NEEDED = re.compile(
-    r"\b(?:no longer|not) (?:be )?(?:needed|necessary|required|used|relevant)|\b(?:fixed|resolved) (?:upstream|now|and)|"
+    r"\b(?:no longer|not) (?:be )?(?:needed|necessary|required|used|relevant)|\b(?:fixed|resolved) (?:upstream|now|"
+    r"and)|"
     r"\blong since\b|\bobsolete\b",
     re.IGNORECASE,
 )
@@ -91,22 +95,26 @@ _ABOUT_DEFECT = re.compile(
     re.IGNORECASE,
 )
 _CONTINUES = re.compile(
-    r"(?:but|however|instead|therefore|thus|so|then|also|still|now|as such|otherwise|and|hence|for example|basically)\b",
+    r"(?:but|however|instead|therefore|thus|so|then|also|still|now|as such|otherwise|and|hence|for example|"
+    r"basically)\b",
     re.IGNORECASE,
 )
 _MUST = re.compile(
-    r"\b(?:must|(?:has|have|needs) to(?! (?:do|use)\b)|need to be|may only|should (?:always|never|only|not)(?! be (?:the case|necess))|"
+    r"\b(?:must|(?:has|have|needs) to(?! (?:do|use)\b)|need to be|may only|should (?:always|never|only|"
+    r"not)(?! be (?:the case|necess))|"
     r"(?:any|every|each|all) .{2,60} should|no (?:\w+ ){1,3}may|muss|müssen|darf|dürfen)\b",
     re.IGNORECASE,
 )
 _PERHAPS = re.compile(
-    r"\b(?:may|might|can|could) (?:\w+ )?(?:need|have)\b|\b(?:clear|know|sure|see|check|question)\b.{0,20} (?:if|whether)\b",
+    r"\b(?:may|might|can|could) (?:\w+ )?(?:need|have)\b|\b(?:clear|know|sure|see|check|question)\b.{0,20} (?:if|"
+    r"whether)\b",
     re.IGNORECASE,
 )
 # A step of the work, unless it says what happens otherwise.
 _WE_MUST = re.compile(r"\bwe (?:\w+ )?(?:need|have|must)\b(?!.*\b(?:otherwise|else|because)\b)", re.IGNORECASE)
 _INSISTS = re.compile(
-    r"^(?:please|never|always)\b|^(?:do not|don['’]t|keep)\b.*\b(?:until|unless|again|back|without|directly|outside|before|even)\b",
+    r"^(?:please|never|always)\b|^(?:do not|don['’]t|keep)\b.*\b(?:until|unless|again|back|without|directly|outside|"
+    r"before|even)\b",
     re.IGNORECASE,
 )
 _REASONS = frozenset("cause consequence effect limit demand prohibition choice advice".split())
@@ -157,8 +165,7 @@ def _learn_from_revert(change: str, passages: list[Passage], evidence: Discovery
     reason = next((reason for passage in passages if (reason := _find_reason(passage))), "")
     if not change or not reason or _NOT_NEEDED.search(reason):
         return None
-    lessons = filter(None, map(find_lesson, passages))
-    rule = next((lesson.action or lesson.title for lesson in lessons if lesson.is_order), "")
+    rule = next((lesson.action or lesson.title for lesson in map(find_lesson, passages) if lesson), "")
     title = f"Do not redo “{change}”"
     if len(title) + len(reason) + 1 <= TITLE_LIMIT:
         title = f"{title}: {reason}"
@@ -172,7 +179,8 @@ def _find_reason(passage: Passage, *, must_last: bool = False) -> str:
         whole = [sentence for sentence in whole if not _ABOUT_COMMIT.search(sentence)]
     while whole and _CONTINUES.match(whole[0]):
         whole.pop(0)
-    if must_last and not (any(map(_gives_reason, whole)) and any(map(_lasts, whole))):
+    gives_reason, lasts = any(map(_gives_reason, whole)), any(map(_lasts, whole))
+    if not (gives_reason and lasts if must_last else gives_reason or lasts):
         return ""
     return _take(whole, _MAX_REASON_LENGTH)
 
@@ -212,9 +220,12 @@ def _learn_from_decision(subject: str, passages: list[Passage], evidence: Discov
     if not _DECIDES.search(subject) or _REPAIRS.match(subject) or not _is_title(subject):
         return None
     reason = next((reason for passage in passages if (reason := _find_reason(passage, must_last=True))), "")
-    if _NOT_NEEDED.search(reason):
+    if not reason or _NOT_NEEDED.search(reason):
         return None
-    return evidence.replace(type="pattern", text=subject, excerpt=reason) if reason else None
+    fact = choose_clause(reason.partition(". ")[0])
+    if names_something(fact) and not names_something(subject) and len(fact) <= TITLE_LIMIT and stands_alone(fact):
+        return evidence.replace(type="constraint", text=fact, worked=subject, excerpt=f"{subject}. {reason}")
+    return evidence.replace(type="pattern", text=subject, excerpt=reason)
 
 
 def _find_rule(passage: Passage) -> Lesson | None:
@@ -234,7 +245,7 @@ def _states_rule(statement: str, *, has_reason: bool) -> bool:
     """
     features = set(rate(statement).features)
     is_about_now = _ABOUT_COMMIT.search(statement) or _ABOUT_DEFECT.search(statement) or features & _PASSES
-    if is_about_now or not stands_alone(statement):
+    if is_about_now:
         return False
     if "order" in features:
         return _INSISTS.match(statement) is not None or {"choice", "scope"} <= features

@@ -25,7 +25,7 @@ FAMILIES = (
 )
 _SYNONYMS = (frozenset(("install", "ci")), frozenset(("remove", "uninstall")), frozenset(("add", "install")))
 # What a wrapper or another version of a program adds to its name: `mvnw`, `python3.12`, `bazelisk`.
-_NAME_ENDING = re.compile(r"w|isk|[\d.]+")
+_NAME_ENDING = re.compile(r"w|isk|[\d.]+|-[a-z]+")
 _SCRIPT_ENDING = re.compile(r"\.(?:py|[cm]?[jt]s|rb|sh|php|pl)$")
 _MODULE = re.compile(r"[a-z_]\w*(?:\.[a-z_]\w*)+")
 _MAX_WRAPPER_WORDS = 8
@@ -41,13 +41,13 @@ _BRANCH = re.compile(r"[\w.-]+(?:/[\w.-]+)+")
 _ABOUT_BRANCHES = frozenset("checkout switch push pull merge rebase branch fetch worktree cherry-pick pr mr".split())
 DEFAULT_BRANCHES = frozenset("main master trunk develop".split())
 NOT_THERE = re.compile(
-    r"no such file|does(?: not|n't) exist|not found|cannot access|did not match|cannot find|can't open|no Go files|ENOENT|"
-    r"unknown revision or path|not a directory|cannot stat|couldn't find|could not (?:find|locate)",
+    r"no such file|does(?: not|n't) exist|not found|cannot (?:access|find|stat)|did not match|can't open|no Go files|"
+    r"ENOENT|unknown revision or path|not a directory|could(?:n't| not) (?:find|locate)",
     re.IGNORECASE,
 )
 _UNKNOWN = re.compile(
-    r"unknown|unrecogni[sz]ed|no such|not found|missing script|no rule|does(?: not|n't) exist|did not match|not a \w+ ?command|"
-    r"cannot locate|invalid|not defined|not running|no target",
+    r"unknown|unrecogni[sz]ed|no such|not found|missing script|no rule|does(?: not|n't) exist|did not match|"
+    r"not a \w+ ?command|cannot locate|invalid|not defined|not running|no target",
     re.IGNORECASE,
 )
 _TOKEN = re.compile(r"[a-z0-9]+")
@@ -91,7 +91,7 @@ def compare_commands(
     places = _align(wrong, right)
     if places is None:
         is_instead = _does_same_job(wrong, right) or (missing == wrong.program and _shares_request(wrong, right))
-        is_instead = is_instead or _prints_command(right, printed, wrong)
+        is_instead = is_instead or _prints_command(right, printed, wrong) or _has_same_words(wrong, right)
         runs_script = right.program in INTERPRETERS and len(right.words) > 1 and right.words[1][0] != "-"
         return _make_comparison(wrong, right, 0, int(runs_script)) if is_instead else None
     comparison = _make_comparison(wrong, right, *places)
@@ -106,14 +106,19 @@ def is_typo(comparison: Comparison) -> bool:
     old, new = ([word for run in runs for word in run] for runs in (comparison.removed, comparison.added))
     programs = comparison.wrong.program, comparison.right.program
     if comparison.has_other_start:
-        is_related = _is_same_program(*programs) or _are_family(*programs)
-        return not old and not new and not is_related and is_misspelt(*programs)
-    return len(old) == len(new) == 1 and is_misspelt(old[0], new[0])
+        starts = zip(comparison.wrong_start, comparison.right_start, strict=False)
+        is_related = programs[0] != programs[1] and (_is_same_program(*programs) or _are_family(*programs))
+        is_other = old or new or is_related or len(comparison.wrong_start) != len(comparison.right_start)
+        names = [tuple(map(_name_program, pair)) for pair in starts if pair[0] != pair[1]]
+        return not is_other and len(names) == 1 and is_misspelt(*names[0])
+    return len(old) == len(new) == 1 and is_misspelt(*map(_name_program, (old[0], new[0])))
 
 
 def is_one_time(word: str, part: Part) -> bool:
     """Return whether a word is a name, a number or a text of one day."""
     plain = word.strip("'\"")
+    if word.startswith("-"):
+        return False
     is_branch = not _ABOUT_BRANCHES.isdisjoint(part.intent) and plain not in DEFAULT_BRANCHES
     return bool(_ONE_TIME.fullmatch(plain)) or " " in plain or (is_branch and bool(_BRANCH.fullmatch(plain)))
 
@@ -138,6 +143,8 @@ def _holds(text: str, name: str) -> bool:
 
 def _align(wrong: Part, right: Part) -> tuple[int, int] | None:
     """Return where in each command the program stands that both run, perhaps started by another one."""
+    if len(right.words) > 1 and wrong.program == f"{right.program}-{right.words[1]}":  # docker-compose
+        return 0, 1
     for first in reversed(list(_list_program_places(wrong))):
         for second in reversed(list(_list_program_places(right))):
             if _is_same_program(wrong.words[first], right.words[second]):
@@ -148,8 +155,6 @@ def _align(wrong: Part, right: Part) -> tuple[int, int] | None:
     for number, word in enumerate(wrong.words[1:_MAX_WRAPPER_WORDS], 1):
         if _is_same_program(right.words[0], word):
             return number, 0
-    if len(right.words) > 1 and wrong.program == f"{right.program}-{right.words[1]}":  # docker-compose
-        return 0, 1
     return None
 
 
@@ -184,6 +189,11 @@ def _does_same_job(wrong: Part, right: Part) -> bool:
     return bool(asked) and bool(done) and (asked[-1] == done[-1] or {asked[-1], done[-1]} in _SYNONYMS)
 
 
+def _has_same_words(wrong: Part, right: Part) -> bool:
+    """Return whether another program was called with the same words, among them an argument."""
+    return len(wrong.words) > 2 and wrong.words[1:] == right.words[1:]
+
+
 def _prints_command(right: Part, output: str, wrong: Part) -> bool:
     """Return whether an output shows that the same command was run, as `make` and `npm run` print it."""
     if len(wrong.intent) < 2 or is_about_files(right):
@@ -213,7 +223,7 @@ def _is_same_request(asked: Part, done: Part, error: str, output: str) -> bool:
     """
     first, second = asked.intent[1:], done.intent[1:]
     common = min(len(first), len(second))
-    if first[:common] == second[:common] and (common or len(first) == len(second)):
+    if first[:common] == second[:common] and (common or not first):
         return True
     wrong_words = [word for word in first if word not in second]
     is_unknown = bool(wrong_words) and mentions(error, wrong_words[0]) and bool(_UNKNOWN.search(error))
@@ -225,6 +235,8 @@ def _has_same_targets(asked: Part, done: Part, comparison: Comparison, output: s
     ours, theirs = (set(_list_targets(part)) for part in (asked, done))
     if not ours or not theirs or ours & theirs:
         return True
+    if len(ours) == len(theirs) == 1 and all(" " in text for text in (*ours, *theirs)):
+        return are_alike(*ours, *theirs)
     removed, added = ([word for run in runs for word in run] for runs in (comparison.removed, comparison.added))
     wrong_names = [word for word in removed if mentions(output, word)]
     if not wrong_names and NOT_THERE.search(output):

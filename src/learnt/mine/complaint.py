@@ -1,7 +1,7 @@
 """Find the line in an output that says what is wrong and what kind of error it is, and generalise it.
 
-Details that are specific to one machine or one day are removed. A check's output is also split into diagnostics with a file, a message and a rule. Any text can be read. Only the
-beginning and the end of a long text are read.
+Details that are specific to one machine or one day are removed. A check's output is also split into diagnostics with a
+file, a message and a rule. Any text can be read. Only the beginning and the end of a long text are read.
 """
 
 from __future__ import annotations
@@ -47,14 +47,16 @@ _PREAMBLE = _lazy(
     r"=== (?:RUN|CONT|PAUSE|NAME) .*|--- (?:PASS|SKIP): .*|ok\s.*|\?\s.*|PASS)$"
 )
 _ERROR_PREFIX = _lazy(
-    r"^E\s{2,}|^\(eval\):(?:cd:)?(?:\d+:)?\s*|^(?:fatal|error|Error): (?=\S+ \S)|^(?:/bin/)?(?:ba|z)?sh: (?:line \d+: |\d+: )?"
+    r"^E\s{2,}|^\(eval\):(?:cd:)?(?:\d+:)?\s*|^(?:fatal|error|Error): (?=\S+ \S)|"
+    r"^(?:/bin/)?(?:ba|z)?sh: (?:line \d+: |\d+: )?"
 )
 _TRACEBACK_END = _lazy(r"^(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|NotFound)\b.*")
 _KNOWN_ERROR = _lazy(
     r"unknown (?:flag|option|command|argument|shorthand)|unrecogni[sz]ed|no such file|command not found|"
     r"no matches found|not a git repo|does not exist|did not match|No module named|cannot find|could(?: not|n't) find|"
     r"not found|parse error|syntax error|permission denied|already (?:exists|used)|invalid|must be|is required|"
-    r"requires|unexpected|unable to|could not|cannot|can't|not allowed|denied|ignored by|rejected|refus|no Go files|illegal|unsupported|forbidden|expired",
+    r"requires|unexpected|unable to|could not|cannot|can't|not allowed|denied|ignored by|rejected|refus|no Go files|"
+    r"illegal|unsupported|forbidden|expired",
     re.IGNORECASE,
 )
 _ERROR_LABEL = _lazy(r"^\W*(?:\w[\w./-]*: )?(?:fatal|error|err!?|panic|failed|failure|FAIL)\b", re.IGNORECASE)
@@ -67,46 +69,55 @@ _NEGATION = _lazy(
 )
 # Lines that only say that something failed, while another line says why.
 _SAYS_NOTHING = _lazy(
-    r"^(?:npm (?:ERR!|error) (?:code|errno|syscall|path|command|A complete log|Lifecycle|at )|make(?:\[\d+\])?: \*\*\* \[|"
+    r"^(?:npm (?:ERR!|error) (?:code|errno|syscall|path|command|A complete log|Lifecycle|at )|"
+    r"make(?:\[\d+\])?: \*\*\* \[|"
     r"\W*(?:error:? )?(?:build|command|process|task|script|job|run)\b.{0,30}\b(?:failed|exited|completed)\b.{0,40}$|"
     r".{0,12}\bELIFECYCLE\b|FAILURE: Build failed|\* What went wrong|exit(?:ed)? (?:status|code)|error: Recipe)",
     re.IGNORECASE,
 )
 # The client marks no error, or a pipe hides it, but the output begins or ends with one.
 _PLAIN_FAILURE = _lazy(
-    r"^(?:[\w./ -]{1,30}: )?(?:fatal|(?:\w+ ?)?error|err!|panic|traceback \(most recent call last\)|failure)(?:[:!(\[]| -)|"
+    r"^(?:[\w./ -]{1,30}: )?(?:fatal|(?:\w+ ?)?error|err!|panic|traceback \(most recent call last\)|"
+    r"failure)(?:[:!(\[]| -)|"
     r"\bcommand not found\b|^make(?:\[\d+\])?: \*\*\*|^npm (?:ERR!|error) |\berror [A-Z]{2,}\d+: ",
     re.IGNORECASE,
 )
 _NO_ERRORS = _lazy(r"\b(?:0|no) (?:errors?|failures?|problems?)\b|\berrors?: 0\b", re.IGNORECASE)
 # Errors that go away by themselves: a network, another process, a service that is busy or starting.
 _PASSING = _lazy(
-    r"timed? ?-?out\b|ETIMEDOUT|ECONNRESET|EAI_AGAIN|ENOTFOUND|temporary failure|temporarily unavailable|"
+    r"timed? ?-?out\b|ETIMEDOUT|ECONNRESET|EAI_AGAIN|\bENOTFOUND\b|temporary failure|temporarily unavailable|"
     r"could not resolve (?:host|proxy)|name resolution|no such host|network (?:is unreachable|error)|connection reset|"
-    r"connection (?:was )?closed|remote end hung up|TLS handshake|unexpected EOF|early EOF|rate limit|too many requests|"
-    r"(?:status|HTTP|error|code|returned)\D{0,20}\b(?:429|50[0234])\b|\b50[234] (?:service|bad|gateway)|service unavailable|"
+    r"connection (?:was )?closed|remote end hung up|TLS handshake|unexpected EOF|early EOF|rate limit|"
+    r"too many requests|"
+    r"(?:status|HTTP|error|code|returned)\D{0,20}\b(?:429|50[0234])\b|\b50[234] (?:service|bad|gateway)|"
+    r"service unavailable|"
     r"bad gateway|index\.lock|state lock|could not get lock|(?:is|was) locked|lock(?:ed)? by|waiting for file lock|"
     r"resource (?:is )?busy|try again later",
     re.IGNORECASE,
 )
 _NO_PROGRAM = _lazy(
-    r"(?:^|[\s:])[`'\"]?(?P<a>[\w./@+-]*\w)[`'\"]?: (?:command )?not found(?:$|[\s.])|command not found: [`'\"]?(?P<b>[\w./@+-]*\w)|"
-    r"'(?P<c>[\w./@+-]+)' is not recognized|[Ff]ailed to spawn: `(?P<d>[\w./@+-]+)|no such (?:sub)?command: [`'\"](?P<e>[\w-]+)|"
+    r"(?:^|[\s:])[`'\"]?(?P<a>[\w./@+-]*\w)[`'\"]?: (?:command )?not found(?:$|[\s.])|"
+    r"command not found: [`'\"]?(?P<b>[\w./@+-]*\w)|"
+    r"'(?P<c>[\w./@+-]+)' is not recognized|[Ff]ailed to spawn: `(?P<d>[\w./@+-]+)|"
+    r"no such (?:sub)?command: [`'\"](?P<e>[\w-]+)|"
     r"\"(?P<f>[\w./@+-]+)\": executable file not found|spawn (?P<g>[\w./@+-]+) ENOENT|No module named '?(?P<h>[\w.]+)"
 )
 # Failed tests, and compilers and linters that point at a line of code.
 _IN_CODE = _lazy(
-    r"\.\w{1,5}:\d+(?::\d+)?(?:[:\s]|$)|\.\w{1,5}\(\d+,\d+\)|^\s+\d+:\d+\s+error\b|--- FAIL|^FAIL(?:ED)?\b|AssertionError|\bassert\w*\b|"
+    r"\.[A-Za-z]\w{0,4}:\d+(?::\d+)?(?:[:\s]|$)|\.\w{1,5}\(\d+,\d+\)|^\s+\d+:\d+\s+error\b|--- FAIL|^FAIL(?:ED)?\b|"
+    r"AssertionError|\bassert\w*\b|"
     r"\bpanic(?:ked)?\b|✗|✘|(?:^|[,:=(]) *[1-9]\d{0,3} (?:failed|failing|failures?|errors?)\b",
     re.MULTILINE,
 )
 _DEMAND = _lazy(
-    r"\b(?:must|may not|should|required?|missing|expected|invalid|does not match|doesn't match|at least|too (?:long|short)|"
+    r"\b(?:must|may not|should|required?|missing|expected|invalid|does not match|doesn't match|at least|too (?:long|"
+    r"short)|"
     r"not allowed|malformed)\b",
     re.IGNORECASE,
 )
 _BAD_OPTION = _lazy(
-    r"(?:unknown|unrecogni[sz]ed|invalid|illegal|unexpected|unsupported|no such|undefined) (?:flag|option|argument|shorthand|"
+    r"(?:unknown|unrecogni[sz]ed|invalid|illegal|unexpected|unsupported|no such|undefined) (?:flag|option|argument|"
+    r"shorthand|"
     r"switch|parameter)|(?:flag|option|argument)\b.{0,40}\b(?:not defined|does not exist|not recognized|unknown)",
     re.IGNORECASE,
 )
@@ -256,6 +267,12 @@ def is_conflict(text: str) -> bool:
 
 def generalise(text: str, folder: str = "") -> str:
     """Return a text without home and temporary folders, ids, times and line numbers, and with relative paths."""
+    text = _POSITION.sub("", generalise_paths(text, folder))
+    return fold(_NUMBER.sub("<n>", _LINE_NUMBER.sub(r"\1 <n>", text)))
+
+
+def generalise_paths(text: str, folder: str = "") -> str:
+    """Return a text without home and temporary folders, ids and times, and with relative paths; numbers stay."""
     text = text[:_MAX_TEXT_LENGTH]
     if len(folder) > 1:
         root = re.escape(folder.rstrip("/"))
@@ -263,8 +280,7 @@ def generalise(text: str, folder: str = "") -> str:
     text = _WORKTREE.sub("", text)
     text = _TEMPORARY_PATH.sub("/tmp/…", text)  # noqa: S108 - a placeholder, not a folder that is written to
     text = _HOME.sub("~", text)
-    text = _TIME.sub("<time>", _ID.sub("<id>", text))
-    return fold(_NUMBER.sub("<n>", _LINE_NUMBER.sub(r"\1 <n>", _POSITION.sub("", text))))
+    return fold(_TIME.sub("<time>", _ID.sub("<id>", text)))
 
 
 def generalise_error(text: str, folder: str = "") -> str:

@@ -40,7 +40,7 @@ from learnt.mine.complaint import (
 )
 from learnt.mine.refusals import correct_tool_call, describe_left_folder, find_moved_file, shorten_paths
 from learnt.mine.shell import Part, changes_state, folder_of, is_about_files, is_build, is_check
-from learnt.model import TITLE_LIMIT, Discovery, Retry
+from learnt.model import TITLE_LIMIT, Discovery
 from learnt.text.clean import fold
 
 _MAX_PIECE_LENGTH = 60
@@ -58,7 +58,8 @@ _UNPARSED = re.compile(
 _TOKEN = re.compile(r"unexpected (?:token )?[\"']?([^\s\"',]+)")
 # Errors about how a program was called: what was changed need not be named in them.
 _USAGE = re.compile(
-    r"\busage:|no matches found|(?:parse|syntax) error|failed to parse|HTTP 4\d\d|too (?:many|few)|requires|required|must |"
+    r"\busage:|no matches found|(?:parse|syntax) error|failed to parse|HTTP 4\d\d|too (?:many|few)|requires|required|"
+    r"must |"
     r"missing|invalid|ambiguous|not supported|unsupported|not (?:provided|given|set|specified)|provided but|illegal|"
     r"unexpected|no upstream|specify|denied|forbidden|unauthori[sz]ed|not allowed|consider |use |expects? ",
     re.IGNORECASE,
@@ -69,8 +70,10 @@ _ABOUT_MACHINE = re.compile(
     r"unauthori[sz]ed|executable (?:file )?(?:doesn't|does not|not)|command not found|not installed",
     re.IGNORECASE,
 )
+_TAKEN = re.compile(r"already (?:exists|in use|taken|used|been)|\bduplicate\b", re.IGNORECASE)
 _SETTINGS_FILE = re.compile(
-    r"(?:^|/)(?:\.[\w.-]+|[\w.-]+\.(?:toml|ya?ml|json|ini|cfg|conf|env|properties|tfvars|npmrc)|(?:Make|Docker|Gem)file)$"
+    r"(?:^|/)(?:\.[\w.-]+|[\w.-]+\.(?:toml|ya?ml|json|ini|cfg|conf|env|properties|tfvars|npmrc)|(?:Make|Docker|"
+    r"Gem)file)$"
 )
 _NAME = re.compile(r"[A-Za-z][\w.-]{3,}")
 # Options that only choose which tests run.
@@ -93,7 +96,9 @@ def find_correction(failure: FailedCall, success: WorkingCall) -> Settlement:
 def _correct_command(failure: FailedCall, success: WorkingCall) -> Settlement:
     """Return whether a working command settles a failed command, and what the two commands teach."""
     wrong = failure.wrong_part
-    for right in sorted(success.parts, key=lambda part: part.words != wrong.words) if wrong else ():
+    if wrong is None:
+        return False, None
+    for right in sorted(success.parts, key=lambda part: part.words != wrong.words):
         comparison = compare_commands(
             wrong,
             right,
@@ -137,7 +142,7 @@ class _Lesson:
         return not passes_by_itself(failure.error) or self._names_change(failure.error)
 
     def find(self) -> Discovery | None:
-        """Return the lesson by what differs first: the program, the setup, the folder, the words, or what came before."""
+        """Return the lesson by what differs: the program, the setup, the folder, the words, or what came before."""
         comparison, failure = self._comparison, self._failure
         is_rewritten = failure.is_in_code and bool(self._edits or comparison.removed)
         if self._find_requested() is not None:
@@ -189,6 +194,8 @@ class _Lesson:
             return False
         if removed and added:
             is_named = any(mentions(failure.output, word) for word in removed)
+            if _TAKEN.search(failure.output):
+                return False
             only_names = all(re.fullmatch(r"[\w./:@~-]+", word) and word[0] != "-" for word in (*removed, *added))
             if only_names:
                 is_found = are_alike(removed[0], added[0]) and (NOT_THERE.search(failure.output) or not self._edits)
@@ -282,7 +289,7 @@ class _Lesson:
         if self._shows_form():
             return f"Write the text of `{command}` like `{_join(comparison.added)[0][1:-1]}`"
         if quoted := self._unquoted():
-            return f"Quote `{generalise(quoted, self._folder)}` for `{command}`"
+            return f"Quote `{self._show_words([quoted])}` for `{command}`"
         if comparison.wrong.intent != comparison.right.intent:
             return f"Use `{_shorten(right, ' '.join(comparison.right.intent))}` instead of `{_shorten(wrong, command)}`"
         less, more = map(self._show_words, self._list_lasting_words())
@@ -405,20 +412,12 @@ class _Lesson:
         return find_cause(self._success.said, (self._failure.error, *words, *texts))
 
     def _make(self, text: str, *, failed: str, worked: str) -> Discovery:
-        """Return the lesson, with the calls themselves for the warning at the next such call."""
-        failure, call = self._failure, self._success.call
+        failure = self._failure
         error = failure.general_error(self._folder)
         cause = self._find_cause()
         observed = f"`{failed}` failed: {error}. `{worked}` worked."
-        retry = Retry(
-            failed=failure.call.text,
-            error=failure.error,
-            failed_at=failure.call.at,
-            worked=call.text,
-            worked_at=call.at,
-        )
         discovery = failure.explain(text, failed=failed, worked=worked, folder=self._folder)
-        return discovery.replace(observed=fold(f"{observed} {cause}"), advice=f"Use `{worked}`.", retry=retry)
+        return discovery.replace(observed=fold(f"{observed} {cause}"), advice=f"Use `{worked}`.")
 
 
 def find_requested_command(output: str, parts: Iterator[Part] | Sequence[Part]) -> Part | None:

@@ -213,4 +213,4 @@ def _describe_request(part: Part, root: str, where: str) -> str:
     """Return the request to a program. The project's own programs are identified by their path."""
     path = os.path.normpath(os.path.join(where, part.words[0])) if "/" in part.words[0] else ""
     own = root and path.startswith(f"{root}/")
-    return " ".join((os.path.relpath(path, root), *part.intent[1:])) if own else " ".join(part.intent)
+    return " ".join((os.path.relpath(path, root), *part.request[1:])) if own else " ".join(part.request)

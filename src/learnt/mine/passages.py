@@ -10,21 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from learnt.mine.rating import (
-    CODE,
-    REPORT_LABEL,
-    capitalise,
-    hide_code,
-    rate,
-    stands_alone,
-    starts_with_reference,
-    strip_announcement,
-)
+from learnt.mine.rating import CODE, REPORT_LABEL, hide_code, rate
+from learnt.mine.references import capitalise, stands_alone, starts_with_reference, strip_announcement
 from learnt.model import TITLE_LIMIT, Value
 from learnt.text.sentences import HEADING, ITEM, PARAGRAPH, find_sentences, is_whole, read_blocks, strip_markup
 
 MIN_RATING = 3.5
-_MIN_LENGTH, _MAX_LENGTH = 25, 600
+_MIN_LENGTH, _MAX_LENGTH = 18, 600
 _MAX_OBSERVATION = 500
 _MAX_BEFORE, _MAX_BEHIND = 3, 2
 _MIN_SUPPORT = 1.5
@@ -40,8 +32,10 @@ _UNLABELLED_ITEM = -3.0
 _REPORT_SECTION = -4.0
 _LESSON_SECTION = 2.0
 _ABOUT_LESSONS = re.compile(
-    r"\b(?:lessons?|learnings?|gotchas?|caveats?|pitfalls?|traps?|remember|takeaways?|good to know|worth (?:knowing|noting)|"
-    r"in mind|next time|future (?:changes|work)|(?:notes?|hints?|tips?) for|for (?:whoever|others|the next)|conventions?|careful|à savoir|merken)\b",
+    r"\b(?:lessons?|learnings?|gotchas?|caveats?|pitfalls?|traps?|remember|takeaways?|good to know|worth (?:knowing|"
+    r"noting)|"
+    r"in mind|next time|future (?:changes|work)|(?:notes?|hints?|tips?) for|for (?:whoever|others|the next)|"
+    r"conventions?|careful|à savoir|merken)\b",
     re.IGNORECASE,
 )
 _ABOUT_WORK = re.compile(
@@ -58,17 +52,20 @@ _EXPLAINS = re.compile(
     r"los[et] (?:a while|time)|took (?:me|two|a)|gotcha|reject(?:s|ed)|errors?|misled|surpris\w+|threw me|confus\w+|"
     r"crash\w*|die[sd]|broken?|missing|lost|hangs?|hung|stuck|time[sd]? ?out|blocked|drop(?:ped)?|empty|invisible|"
     r"silently|garbage|twice|flaky|leak\w*|corrupt\w*|forever|killed|"
-    r"had no effect|(?:do|does|did) ?(?:not|n['’]t) (?:compile|build|work|run|start|load|match|exist)|deshalb|weil|parce que|porque)\b",
+    r"had no effect|(?:do|does|did) ?(?:not|n['’]t) (?:compile|build|work|run|start|load|match|exist)|deshalb|weil|"
+    r"parce que|porque)\b",
     re.IGNORECASE,
 )
 # A line of code, of a log or of a traceback that nobody marked as one.
 _LOOKS_LIKE_CODE = re.compile(
-    r"→|Traceback \(|\bFile \"|\w(?:Error|Exception|Warning): \w|>>> |[{};] *$|\w\(\w+, \w+=|^\w+ = |[│┃┏━]|\b(?:try|except|else): |\bimport \w+ *$"
+    r"→|Traceback \(|\bFile \"|\w(?:Error|Exception|Warning): \w|>>> |[{};] *$|\w\(\w+, \w+=|^\w+ = |[│┃┏━]|\b(?:try|"
+    r"except|else): |\bimport \w+ *$"
 )
 _PROPOSALS = frozenset(("plan", "hypothesis", "about the work", "question", "guess", "example", "answer"))
 _TALKS = re.compile(
     r"(?:here|let me|looking|i (?:see|understand|think|can|need|have a)|there (?:are|is)|based on|great|good|ok(?:ay)?|"
-    r"the (?:\w+ )?(?:issue|problem|question|answer|root cause|key|main)\b|to answer|now i|that['’]s|this is|it['’]s|so\b|"
+    r"the (?:\w+ )?(?:issue|problem|question|answer|root cause|key|main)\b|to answer|now i|that['’]s|this is|it['’]s|"
+    r"so\b|"
     r"ah\b|hm+\b|actually|interesting)",
     re.IGNORECASE,
 )
@@ -79,8 +76,7 @@ _MAIN_CLAUSE = re.compile(r"; |: | [–—-] |,? because |, (?:since|as) ")
 _CLAUSE_END = re.compile(
     r"(?P<strong>; |: | [–—-] |,? because |, since |, (?:so|and|but|therefore|thus) )|"
     r", (?:as|otherwise|else|or|which|while|where|whereas|even|not|unless|except|if|when|until|no|without)\b|"
-    r" (?:so that|since|otherwise|unless|even though|even if|whereas|until|as long as|weil|damit|sonst|"
-    r"parce que|sinon|porque)\b",
+    r" (?:so that|since|unless|even though|even if|whereas|until|as long as|weil|damit|parce que|porque)\b",
     re.IGNORECASE,
 )
 
@@ -91,6 +87,10 @@ class Passage(Value):
     sentences: tuple[str, ...]
     kind: str = PARAGRAPH
     label: str = ""
+    intro: str = ""
+    """The line with a colon that ends the text above it."""
+    odds: tuple[float, ...] = ()
+    """How likely each sentence is a lesson, if the model of `sentence_model` was asked."""
 
 
 class Lesson(Value):
@@ -135,10 +135,10 @@ def read_passages(text: str, own: str | None = None) -> Iterator[Passage]:
                 if own is None or _is_own(text[place], own[place]):
                     found.append(_unwrap(strip_markup(block.text[start:end])))
             label = intro if block.kind == ITEM and intro else heading
+            if any(found):
+                yield Passage(sentences=tuple(filter(None, found)), kind=block.kind, label=label, intro=intro)
             if block.kind == PARAGRAPH:
                 intro = found[-1] if found and found[-1].endswith(":") else ""
-            if any(found):
-                yield Passage(sentences=tuple(filter(None, found)), kind=block.kind, label=label)
 
 
 def _unwrap(sentence: str) -> str:
@@ -151,6 +151,11 @@ def _is_own(text: str, own: str) -> bool:
     """Return whether nothing but code in a sentence is quoted."""
     plain = re.sub(r"(?<!`)(`++)[^`]++\1(?!`)", " ", text)
     return bool(own.strip()) and plain.split() == own.split()
+
+
+def announces_lessons(label: str) -> bool:
+    """Return whether a heading or a line with a colon says that something worth knowing follows."""
+    return _ABOUT_LESSONS.search(label) is not None
 
 
 def is_discussion(passages: Sequence[Passage]) -> bool:
@@ -180,21 +185,26 @@ def find_lesson(
 
 
 def _rate_sentences(passage: Passage) -> list[_Rated]:
+    """Return the sentences of a passage with their ratings, in order."""
+    if passage.odds:
+        ruled = [_rate_sentence(sentence, 0.0) for sentence in passage.sentences]
+        pairs = zip(ruled, passage.odds, strict=True)
+        return [one.replace(rating=odds if can_state(one.statement) else _FRAGMENT) for one, odds in pairs]
     section = _rate_section(passage)
     explains = [_EXPLAINS.search(hide_code(sentence)) is not None for sentence in passage.sentences]
-    is_reason = _EXPLAINS.search(passage.label) is not None
+    reasons = sum(explains) + (_EXPLAINS.search(passage.label) is not None)
     rated = [
-        _rate_sentence(sentence, section + _EXPLAINED * any((is_reason, *explains[:number], *explains[number + 1 :])))
-        for number, sentence in enumerate(passage.sentences)
+        _rate_sentence(sentence, section + _EXPLAINED * (reasons > is_reason))
+        for sentence, is_reason in zip(passage.sentences, explains, strict=True)
     ]
-    return [_add_support(one, [other for other in rated if other is not one]) for one in rated]
+    facts = sum(map(_explains, rated))
+    return [_add_support(one) if facts > _explains(one) else one for one in rated]
 
 
-def _add_support(rated: _Rated, others: Sequence[_Rated]) -> _Rated:
-    """Return a rule rated higher if a sentence beside it states a fact."""
-    if rated.is_order and not rated.is_report and any(map(_explains, others)):
-        return rated.replace(rating=rated.rating + _SUPPORTED)
-    return rated
+def _add_support(rated: _Rated) -> _Rated:
+    """Return a rule rated higher, because a sentence beside it states a fact."""
+    is_rule = rated.is_order and not rated.is_report
+    return rated.replace(rating=rated.rating + _SUPPORTED) if is_rule else rated
 
 
 def _rate_sentence(sentence: str, bonus: float) -> _Rated:
@@ -235,7 +245,7 @@ def can_state(statement: str) -> bool:
 
 def _rate_section(passage: Passage) -> float:
     """Return what the heading of a passage, or its being a list item, says about its sentences."""
-    if passage.label and _ABOUT_LESSONS.search(passage.label):
+    if announces_lessons(passage.label):
         return _LESSON_SECTION
     if passage.label and _ABOUT_WORK.search(passage.label):
         return _REPORT_SECTION
@@ -272,9 +282,9 @@ def _add_neighbours(rated: Sequence[_Rated], number: int) -> list[int] | None:
     chosen = _add_needed(rated, [number])
     if chosen is None:
         return None
-    for other in sorted(range(len(rated)), key=lambda other: (abs(other - number), other)):
-        near = number - _MAX_BEFORE <= other <= number + _MAX_BEHIND
-        if near and other not in chosen and _belongs(rated, other, number):
+    near = range(max(0, number - _MAX_BEFORE), min(len(rated), number + _MAX_BEHIND + 1))
+    for other in sorted(near, key=lambda other: (abs(other - number), other)):
+        if other not in chosen and _belongs(rated, other, number):
             more = _add_needed(rated, [*chosen, other])
             if more is not None and sum(len(rated[one].sentence) for one in more) <= _MAX_OBSERVATION:
                 chosen = more
@@ -284,23 +294,34 @@ def _add_neighbours(rated: Sequence[_Rated], number: int) -> list[int] | None:
 def _add_needed(rated: Sequence[_Rated], chosen: Sequence[int]) -> list[int] | None:
     """Return the chosen sentences and those that they refer to, in order; None if one of these is missing."""
     needed = set(chosen)
-    for number in sorted(chosen, reverse=True):
-        while (
-            starts_with_reference(rated[number].statement) and rated[number].statement[:1] == rated[number].sentence[:1]
-        ):
-            number -= 1
-            if number < 0:
-                return None
-            needed.add(number)
+    for number in chosen:
+        first = number
+        while _refers_back(rated[first]):
+            if (
+                first == 0
+                or number - first == _MAX_BEFORE
+                or (rated[number].stands_alone and rated[first - 1].is_report)
+            ):
+                break
+            first -= 1
+            needed.add(first)
+        if _refers_back(rated[first]) and not rated[number].stands_alone:
+            return None
     return sorted(needed)
+
+
+def _refers_back(rated: _Rated) -> bool:
+    return starts_with_reference(strip_announcement(rated.sentence)[0])
 
 
 def _belongs(rated: Sequence[_Rated], other: int, main: int) -> bool:
     """Return whether a sentence explains a lesson, or tells how a fact was dealt with."""
     if other == main - 1 and not rated[other].is_report and rated[other].rating >= 0:
         return True
-    is_remedy = other == main + 1 and not rated[main].is_order and rate(rated[other].sentence).is_done
-    return _explains(rated[other]) or (is_remedy and CODE in hide_code(rated[other].sentence))
+    if other == main + 1 and CODE in hide_code(rated[other].sentence):
+        is_remedy = not rated[main].is_order and rate(rated[other].sentence).is_done
+        return is_remedy or (not rated[other].is_report and (_refers_back(rated[other]) or _explains(rated[other])))
+    return _explains(rated[other])
 
 
 def _explains(rated: _Rated) -> bool:

@@ -1,9 +1,8 @@
-"""Weigh a sentence of a person: is it a rule, and how firmly is it said?
+"""Weigh a sentence of a person: is it meant for more than this task, and how firmly is it said?
 
-A sentence counts if it tells the agent what to do or says how things are done (an order, a prohibition, a custom of the
-team, a wish), and if something shows that it is meant for more than this task: a word for all cases, the project, a
-reason that will hold again, a thing without an article. Questions, complaints, what the product shall do, and
-orders for this time do not count. Sentences are given without code and quotations (`mask`).
+The model of `sentence_model` decides whether a sentence is meant for more than this task. Words decide how firmly it is
+said: whether it asks to be remembered, or speaks of all cases. Only a clear case is a rule; in case of doubt, it is soft,
+and the person is asked.
 """
 
 from __future__ import annotations
@@ -11,16 +10,16 @@ from __future__ import annotations
 import re
 
 from learnt.mine import people_words as words
-from learnt.text.verbs import is_base_form, is_past, is_present
+from learnt.mine.sentence_model import PROMPTS, rate
+from learnt.text.verbs import is_base_form
 
 ASKED, RULE, SOFT = "asked", "rule", "soft"
+# The log-odds above which a sentence is kept: if it asks to be remembered, at all, and without asking the person.
+_LEAST_IF_ASKED, _LEAST, _LEAST_FOR_RULE = -1.0, 1.0, 2.0
 _MIN_WORDS = 3
-_MAX_HEAD_WORDS = 6
 _CODE = re.compile(r"`[^`\n]+`")
 _QUOTED = re.compile(r"\"[^\"\n]{8,}\"|“[^”\n]{8,}”|„[^“”\n]{8,}[“”]|«[^»\n]{8,}»")
 _TO_DO = re.compile(r"(?:to|de(?! que)|d['’]|zu)\b ?", re.IGNORECASE)
-_ALWAYS_OR_NEVER = re.compile(r"(?:always|never)(?: ever)? (?P<verb>[\w']+)", re.IGNORECASE)
-_NO_CASE = re.compile(r"under no circumstances|at no point|in no case", re.IGNORECASE)
 _AND = re.compile(r"[,;:–—]\s*|\b(?:and|but|und|aber|et|mais|y|pero)\b", re.IGNORECASE)
 _PURPOSE = re.compile(r"\b(?:in case|so that|so|if|that|which|for|damit|falls|pour que|si|para que)\b", re.IGNORECASE)
 _NOUN_FOLLOWS = re.compile(r" (?:versions?|releases?|use|reference)\b", re.IGNORECASE)
@@ -30,59 +29,35 @@ TASK = re.compile(
     r"behebe|füge|mach|ändere|lösche?|schreib|corrige|ajoute|supprime|change|arregla|añade|borra|cambia)\b",
     re.IGNORECASE,
 )
-_OR_ELSE = re.compile(r"\b(?:otherwise|or else|sonst|ansonsten|sinon|si no,|de lo contrario)\b", re.IGNORECASE)
-_EACH_TIME = re.compile(
-    r"\b(?:whenever|every (?:single )?time|each time|jedes mal|à chaque fois|chaque fois|cada vez)\b", re.IGNORECASE
-)
-_ONLY = re.compile(r"\b(?:only|nur|ausschließlich|seulement|uniquement|solo|sólo|solamente)\b", re.IGNORECASE)
-_FIRST_PERSON = re.compile(r"i\b", re.IGNORECASE)
-_CLAUSE = re.compile(  # `but never read` without a comma goes on with the subject before it
-    r"(?:[,;:–—]| -)\s+(?:(?:and|but|so|und|aber|also|et|mais|donc|y|pero|así que) )?|,? so ", re.IGNORECASE
-)
-_LAST_ALWAYS = re.compile(r",? (?:always|immer|toujours|siempre|every time|each time|jedes mal)[.!]*$", re.IGNORECASE)
-_MODAL = re.compile(
-    r"\b(?:must|should|shall|may|can|cannot|can't|needs? to|has to|have to|soll(?:en|te|ten)?|muss|müssen|darf|dürfen|doit|"
-    r"doivent|debe|deben|tiene que)\b",
-    re.IGNORECASE,
-)
-_STARTS_WITH_MODAL = re.compile(
-    r"(?:soll(?:en|te|ten)?|muss|müssen|darf|dürfen|wird|werden|kann|können|ist|sind)\b", re.IGNORECASE
-)
-_LOOKING = frozenset("read search look find help scan show tell explain check see review consider think".split())
-_NOT_HERE = re.compile(r"\b(?:there|above|below|dort|da|là|ahí|allí)\b", re.IGNORECASE)
-_NOT_CUSTOMS = frozenset("are were should could can will might would may 're 've 'll 'd must need".split())
-_REFERS_BACK = re.compile(
-    r"\b(?:it|them|they|that|those|these|otherwise|because|since|sie|es|sonst|das|ils|elles|ça|sinon|eso|si no)\b",
-    re.IGNORECASE,
-)
-_PAST = re.compile(
-    r"\b(?:was|were|did|had|war|waren|hatte|était|avait|fue|era|now|jetzt|maintenant|ahora)\b", re.IGNORECASE
-)
+
+
+def weigh(sentence: str, *, before: str = "", after: str = "") -> str:
+    """Return how firmly a sentence states a rule; empty if it states none. `before` and `after` stand beside it."""
+    odds = rate(PROMPTS, sentence, before=before, after=after)
+    masked = mask(sentence)
+    if is_asked(masked) and odds > _LEAST_IF_ASKED:
+        return ASKED
+    if odds <= _LEAST:
+        return ""
+    return RULE if odds > _LEAST_FOR_RULE and is_for_all_cases(masked) else SOFT
+
+
+def is_for_all_cases(masked: str) -> bool:
+    """Return whether a sentence speaks of all cases: `never`, `always`, `stop adding`, `it is forbidden`, `don't … here`."""
+    if is_question(masked) or words.ONE_OFF.search(masked):
+        return False
+    main = find_main(masked)
+    if any(pattern.match(main) for pattern in (words.STOP, words.ARRETE, words.NOBODY)):
+        return True
+    if words.DO_NOT.match(main) and words.PLACE.search(masked):
+        return True
+    everywhere = (words.UNIVERSAL, words.UNIVERSAL_ABROAD, words.NO_LONGER, words.FORBIDDEN, words.POLICY)
+    return any(pattern.search(masked) for pattern in everywhere)
 
 
 def mask(text: str) -> str:
     """Return a text with code and quotations replaced by `x`."""
     return _QUOTED.sub("x", _CODE.sub("x", text)).replace("’", "'")
-
-
-def weigh(masked: str, *, before: str = "", after: str = "") -> str:
-    """Return how firmly a sentence states a rule; empty if it states none. `before` and `after` stand beside it."""
-    if is_question(masked):
-        return ASKED if words.REQUEST.match(strip_lead(masked)) and _is_asked(masked, find_main(masked)) else ""
-    announced, head, rest = _split_announcement(masked)
-    main = find_main(rest)
-    if len(main.split()) < 2:
-        return ""
-    if announced == ASKED or _is_asked(masked, find_main(masked)):
-        return ASKED
-    if words.ONE_OFF.search(_find_core(rest)) or words.REPORTED.match(strip_lead(rest)):
-        return ""
-    is_spec = words.OF_PRODUCT.match(strip_lead(rest)) is not None
-    if announced or (not is_spec and (_is_rule(rest, main) or _has_rule_clause(rest, main))):
-        return RULE
-    if words.ONE_OFF.search(rest) or not _is_soft(rest, main, before=head or before, after=after):
-        return ""
-    return SOFT
 
 
 def is_question(masked: str) -> bool:
@@ -144,88 +119,8 @@ def _is_standing(masked: str) -> bool:
     )
 
 
-def _split_announcement(masked: str) -> tuple[str, str, str]:
-    """Return how firmly a sentence announces a rule before a colon, the announcement, and the rule behind it."""
-    match = words.HEADED.match(strip_lead(masked))
-    if not match:
-        return "", "", masked
-    if words.ANNOUNCES_MEMORY.search(match["head"]):
-        return ASKED, match["head"], match["rest"]
-    if words.ANNOUNCES_RULE.search(match["head"]) and not _starts_with_verb(match["head"]):
-        return RULE, match["head"], match["rest"]
-    is_short = len(match["head"].split()) <= _MAX_HEAD_WORDS and not words.TROUBLE.search(match["head"])
-    if words.ANNOUNCES.search(match["head"]) or (is_short and not is_order_or_custom(find_main(match["head"]))):
-        return "", match["head"], match["rest"]
-    return "", "", masked
-
-
-def _find_core(masked: str) -> str:
-    """Return a sentence up to the reason behind its main clause."""
-    main = find_main(masked)
-    reason = words.REASON.search(main)
-    return masked[: len(masked) - len(main) + reason.start()] if reason else masked
-
-
-def _is_rule(masked: str, main: str) -> bool:
-    """Return whether a sentence is said of all cases, to the agent or of the project."""
-    return (
-        _is_order_for_all(main)
-        or bool(words.STOP.match(main) or words.ARRETE.match(main))
-        or _is_universal_abroad(main)
-        or _is_team_rule(masked, main)
-        or bool(words.YOU_MUST.match(main) or (words.I_WANT.match(main) and _is_general(masked)))
-        or bool(words.FORBIDDEN.search(masked) or words.NOBODY.match(main) or words.POLICY.search(masked))
-        or _is_generic_rule(masked, main)
-        or _is_custom_of_place(masked)
-    )
-
-
-def _has_rule_clause(masked: str, main: str) -> bool:
-    """Return whether a clause behind the first is an order for all cases, and the first is not about the product."""
-    if _is_about_product(main):
-        return False
-    clauses = [strip_lead(clause) for clause in _CLAUSE.split(masked)[1:]]
-    return any(
-        words.NOBODY.match(clause) or words.STOP.match(clause) or _is_order_for_all(clause, strictly=True)
-        for clause in clauses
-    )
-
-
-def _is_about_product(main: str) -> bool:
-    """Return whether a clause says what something shall do that is neither the agent nor a product of development."""
-    if _is_about_kind(main) or words.PASSIVE.match(main):
-        return False
-    is_third = words.THIRD_PERSON.match(main) or words.ELIDED_THIRD_PERSON.match(main) or not is_order_or_custom(main)
-    return bool(is_third and _MODAL.search(main[:80]))
-
-
-def _is_order_for_all(main: str, *, strictly: bool = False) -> bool:
-    """Return whether a clause is an order for all cases: `never edit …`, `don't ever …`, `no … in this repo`."""
-    if match := _ALWAYS_OR_NEVER.match(main):
-        is_for_users = match["verb"].lower() in words.PRODUCT_VERBS and not words.PLACE.search(main)
-        return _may_be_order(match["verb"]) and not is_for_users and (not strictly or is_base_form(match["verb"]))
-    if match := words.DO_NOT.match(main):
-        return bool(words.NO_LONGER.search(main)) and (match["verb"] or "").lower() not in words.NO_PROHIBITION
-    if _NO_CASE.match(main) or (_LAST_ALWAYS.search(main) and is_order_or_custom(main)):
-        return True
-    return bool(words.BAN.match(main) and words.PLACE.search(main))
-
-
-def _may_be_order(verb: str) -> bool:
-    verb = verb.lower()
-    return verb not in words.NO_ORDER and (is_base_form(verb) or not (is_past(verb) or is_present(verb)))
-
-
-def _is_universal_abroad(main: str) -> bool:
-    """Return whether a clause in another language than English is an order or a custom, and not about the product."""
-    clause = next((clause for clause in _CLAUSE.split(main) if words.UNIVERSAL_ABROAD.search(clause)), "")
-    if not clause or _STARTS_WITH_MODAL.match(clause):
-        return False
-    if words.IMPERSONAL.match(clause) or _LAST_ALWAYS.search(main):
-        return True
-    if words.THIRD_PERSON.match(clause) or words.ELIDED_THIRD_PERSON.match(clause):
-        return bool(words.INFINITIVE_LAST.search(clause)) and not words.GERMAN_MODAL.search(clause)
-    return True
+def _starts_with_verb(main: str) -> bool:
+    return is_base_form(main.split(" ", 1)[0].lower())
 
 
 def _is_general(masked: str) -> bool:
@@ -239,198 +134,3 @@ def _is_general(masked: str) -> bool:
         words.CIRCUMSTANCE,
     )
     return any(pattern.search(masked) for pattern in patterns)
-
-
-def _is_team_rule(masked: str, main: str) -> bool:
-    """Return whether a clause says what the team always or never does, or does in this project."""
-    if not words.WE.match(main):
-        return False
-    if match := words.WE_ALWAYS.match(main):
-        return _may_be_order(match["verb"]) and not words.MISHAP.match(match["verb"])
-    if words.WE_DO_NOT.match(main):
-        return _denies(main) and bool(words.PLACE.search(masked))
-    return bool(words.PLACE.search(masked)) and not words.WE_AGREED.match(main) and _is_custom(main)
-
-
-def _denies(main: str) -> bool:
-    """Return whether a clause says what the team does not do."""
-    match = words.WE_DO_NOT.match(main)
-    return bool(match) and (match["verb"] or "").lower() not in words.NO_RULE_VERBS  # type: ignore[index]
-
-
-def _is_custom(main: str) -> bool:
-    """Return whether the predicate behind the subject is in the present: `we use`, not `we had`, `we are`, `we need`."""
-    verb = main.replace("'", " '").split()[1].lower() if len(main.split()) > 1 else ""
-    is_over = is_past(verb) and not is_base_form(verb)
-    return not is_over and verb not in words.NO_RULE_VERBS and verb not in _NOT_CUSTOMS
-
-
-def _is_custom_of_place(masked: str) -> bool:
-    """Return whether something is always or never so in this project: `prices always come in cents here`."""
-    universal = words.UNIVERSAL.search(masked) or words.UNIVERSAL_ABROAD.search(masked)
-    if not universal or not words.PLACE.search(masked):
-        return False
-    return not words.MISHAP.match(masked[universal.end() :].lstrip()) and not _FIRST_PERSON.match(strip_lead(masked))
-
-
-def _is_about_kind(main: str) -> bool:
-    """Return whether the subject of a clause is a kind of product of development: `all migrations`, `log messages`."""
-    if _starts_with_verb(main) or words.THIRD_PERSON.match(main) or words.WE.match(main):
-        return False
-    return words.GENERIC.match(main) is not None
-
-
-def _is_generic_rule(masked: str, main: str) -> bool:
-    """Return whether a clause demands something of all products of development: `all migrations must …`."""
-    if words.GENERIC_ABROAD.match(main):
-        return True
-    if not _is_about_kind(main) or not words.DEMANDS.search(main):
-        return bool(words.PASSIVE.match(main))
-    return bool(words.STRONG_DEMAND.search(main) or words.PLACE.search(masked))
-
-
-def _is_soft(masked: str, main: str, *, before: str, after: str) -> bool:
-    """Return whether a sentence corrects a choice, states a wish, or gives an order that is meant for more than this."""
-    if (
-        words.YOU_KEEP.match(main)
-        or words.NOT_HOW.search(masked)
-        or words.WE_AGREED.match(main)
-        or words.HANDS_OFF.search(masked)
-    ):
-        return True
-    if words.SURELY_NOT.match(main) or words.I_PREFER.match(main) or words.I_WANT.match(main):
-        return True
-    if words.ITS_NAME.match(main):
-        return bool(words.NAMED.search(masked))
-    if words.WHY_DID_YOU.match(strip_lead(before)) and (words.WE_HAVE.match(main) or words.USE.match(main)):
-        return True
-    return (
-        _is_team_custom(main)
-        or _is_general_order(masked, main, after=after)
-        or _is_ban(masked, main, before=before, after=after)
-        or _is_norm(masked, main, before=before, after=after)
-    )
-
-
-def _is_team_custom(main: str) -> bool:
-    """Return whether a clause says what the team does instead of something else, does only, or does not do."""
-    if not words.WE.match(main) or not _is_custom(main):
-        return False
-    if _denies(main):
-        return True
-    is_english = main.lower().startswith("we ")
-    if is_english and not words.CUSTOM_VERBS.match(_strip_adverbs(main[3:])):
-        return False
-    return any(pattern.search(main) for pattern in (words.CONTRAST, _ONLY, words.AGREED))
-
-
-def _strip_adverbs(text: str) -> str:
-    return re.sub(r"^(?:(?:also|all|just|already|really|generally|usually|normally|currently|only) )+", "", text)
-
-
-def _is_general_order(masked: str, main: str, *, after: str) -> bool:
-    """Return whether an order or a prohibition is meant for more than this task, by its object and what speaks for it."""
-    match = words.DO_NOT.match(main)
-    verb = (match["verb"] or "").lower() if match else main.split(" ", 1)[0].lower()
-    if match:
-        if verb in words.NO_PROHIBITION:
-            return False
-        shown = _has_reason(main) or _is_lasting_reason(after) or _is_general(masked) or _has_remedy(main, after)
-        return shown and not words.DEICTIC.search(words.PLACE.sub("", _find_core(main)))
-    if words.OF_PRODUCT.match(strip_lead(masked)):
-        return False
-    if _OR_ELSE.search(main) and _starts_with_verb(main) and (verb == "run" or not TASK.match(main)):
-        return _find_object(main) not in words.ARTICLES
-    if verb not in words.MANNER:
-        is_habit = any((_is_habit(masked), words.AGREED.search(masked), _EACH_TIME.search(masked)))
-        return is_habit and _starts_with_verb(main) and verb not in _LOOKING
-    if _find_object(main) in (*words.ARTICLES, "any") or _NOT_HERE.search(_find_core(main)):
-        return _is_habit(masked) or _EACH_TIME.search(masked) is not None
-    return bool(
-        _is_general(masked)
-        or words.CONTRAST.search(main)
-        or (words.REASON.search(main) and not words.DEICTIC.search(_find_core(main)))
-        or _is_lasting_reason(after)
-        or _is_habit(masked)
-    )
-
-
-def _has_remedy(main: str, after: str) -> bool:
-    """Return whether a prohibition of things of a kind is followed by what to do instead."""
-    rest = main.split()[2:]
-    if not rest or rest[0].lower() in words.ARTICLES:
-        return False
-    clauses = [*(strip_lead(clause) for clause in _CLAUSE.split(main)[1:]), strip_lead(after)]
-    return any(_starts_with_verb(clause) for clause in clauses if clause)
-
-
-def _find_object(main: str) -> str:
-    """Return the first word behind the verb of an order, without adverbs."""
-    rest = main.split()[1:]
-    while rest and rest[0].lower().strip(",") in (
-        "only",
-        "just",
-        "always",
-        "here",
-        "hier",
-        "ici",
-        "aquí",
-        "to",
-        "with",
-    ):
-        rest = rest[1:]
-    return rest[0].lower().strip(",.") if rest else ""
-
-
-def _has_reason(main: str) -> bool:
-    reason = words.REASON.search(main)
-    return reason is not None and not words.DEICTIC.search(main[: reason.start()])
-
-
-def _is_lasting_reason(after: str) -> bool:
-    """Return whether the next sentence gives a reason that will hold again: it is in the present and refers back."""
-    if not after or is_question(after) or words.ONE_OFF.search(after) or _PAST.search(after):
-        return False
-    if is_order_or_custom(find_main(after)):
-        return False
-    return bool(_REFERS_BACK.search(after))
-
-
-def _is_habit(masked: str) -> bool:
-    """Return whether a sentence says when something is to be done, of things of a kind and not of this task."""
-    return bool(words.HABITUAL.search(masked)) and not words.NOT_HABITUAL.search(masked[:60])
-
-
-def _starts_with_verb(main: str) -> bool:
-    return is_base_form(main.split(" ", 1)[0].lower())
-
-
-def _is_ban(masked: str, main: str, *, before: str, after: str) -> bool:
-    """Return whether a clause bans things of a kind: `no emojis in log messages`, `so no MERGE statement`."""
-    clauses = [main, *(strip_lead(clause) for clause in _CLAUSE.split(masked)[1:])]
-    if words.SO_NO.search(masked):
-        return True
-    if not any(words.BAN.match(clause) for clause in clauses):
-        return False
-    return (
-        len(clauses) > 1
-        or words.REPROACH.search(before) is not None
-        or _is_general(masked)
-        or _is_lasting_reason(after)
-        or words.REASON.search(main) is not None
-    )
-
-
-def _is_norm(masked: str, main: str, *, before: str, after: str) -> bool:
-    """Return whether a sentence says how things are done here, beside a reproach or as a demand on all of a kind."""
-    if _is_about_kind(main) and words.DEMANDS.search(main):
-        is_task = _starts_with_verb(find_main(before)) if before else False
-        return not is_task and (_is_general(masked) or words.REASON.search(main) is not None)
-    if _is_about_product(main) or words.REPROACH.match(main) or _PAST.search(main):
-        return False
-    if words.ALL_BELOW.match(main) or words.BOTH_WAYS.search(main):
-        return True
-    if words.NOT_THE_OTHER.fullmatch(main):
-        return bool(words.LEAD.match(masked)) or _is_lasting_reason(after) or _is_general(after)
-    reproached = any(words.REPROACH.search(text) for text in (before, after, masked))
-    return reproached and bool(words.NORM.search(main) or words.THROUGHOUT.search(main))

@@ -11,7 +11,7 @@ import re
 MAX_SENTENCE = 600
 
 
-def _any(*languages: str, at_start: bool = False) -> re.Pattern[str]:
+def any_of(*languages: str, at_start: bool = False) -> re.Pattern[str]:
     """Return an expression for whole words in any of these languages, perhaps only at the start of a text."""
     before = "" if at_start else r"(?<![\w-])"
     return re.compile(f"{before}(?:{'|'.join(languages)})(?![\\w-])", re.IGNORECASE)
@@ -19,169 +19,129 @@ def _any(*languages: str, at_start: bool = False) -> re.Pattern[str]:
 
 # Interjections before a sentence, those with a sign behind them, and those that need none.
 LEAD = re.compile(
-    r"(?:(?:no|nope|nah|ok|okay|yes|yeah|yep|hm+|well|right|great|good|nice|perfect|cool|thanks|thank you|hey|hi|oh|ah|"
-    r"again|sorry|actually|wait|one (?:more )?thing|another thing|fyi|important|(?:quick |side )?note|reminder|careful|"
-    r"wrong|then|now|also|as i said|like i said|i repeat|for the record|"
-    r"nein|ja|gut|ach|übrigens|außerdem|noch was|wichtig|achtung|danke|nochmal|falsch|wie gesagt|"
-    r"non|oui|au fait|aussi|attention|merci|d'accord|s'il te pla[iî]t|s'il vous pla[iî]t|comme je l'ai dit|"
-    r"s[ií]|por cierto|además|vale|ojo|gracias|bueno|otra cosa|como dije)\s*[,.:;!–—-]+\s*|"
-    r"(?:ok|okay|actually|please|pls|btw|by the way|also|and|but|so|just|then|bitte|und|aber|also|stp|svp|et|mais|donc|y|"
-    r"pero|por favor|así que)[,:]?\s+)+",
+    r"(?:(?:no|nope|nah|ok|okay|yes|yeah|yep|hm+|well|right|great|good|nice|perfect|cool|thanks|thank you|hey|hi|oh|"
+    r"ah|again|sorry|actually|wait|one (?:more )?thing|another thing|fyi|important|(?:quick |side )?note|reminder|"
+    r"careful|wrong|then|now|also|as i said|like i said|i repeat|for the record|nein|ja|gut|ach|übrigens|außerdem|"
+    r"noch was|wichtig|achtung|danke|nochmal|falsch|wie gesagt|non|oui|au fait|aussi|attention|merci|d'accord|"
+    r"s'il te pla[iî]t|s'il vous pla[iî]t|comme je l'ai dit|s[ií]|por cierto|además|vale|ojo|gracias|bueno|otra cosa|"
+    r"como dije)\s*[,.:;!–—-]+\s*|(?:ok|okay|actually|please|pls|btw|by the way|also|and|but|so|just|then|bitte|und|"
+    r"aber|also|stp|svp|et|mais|donc|y|pero|por favor|así que)[,:]?\s+)+",
     re.IGNORECASE,
 )
 # An adverbial before the subject, without a comma.
 ADVERBIAL = re.compile(r"(?:for|in|on|with|inside|during) [^,:;?!]{2,60}? (?=(?:we|you) )", re.IGNORECASE)
 # A side clause or an adverbial before the main clause.
 SIDE_CLAUSE = re.compile(
-    r"(?:when(?:ever)?|if|before|after|while|once|unless|until|for|in|on|at|with|as|because|since|every time|each time|"
-    r"wenn|falls|bevor|nachdem|sobald|solange|weil|da|bei|beim|für|in|im|vor|nach|"
-    r"quand|lorsque|avant|après|si|pour|dans|chaque fois|à chaque|"
-    r"cuando|antes|después|si|al|para|en|cada vez)\b[^,:?!]{2,120}[,:]\s+",
+    r"(?:when(?:ever)?|if|before|after|while|once|unless|until|for|in|on|at|with|as|because|since|every time|"
+    r"each time|wenn|falls|bevor|nachdem|sobald|solange|weil|da|bei|beim|für|in|im|vor|nach|quand|lorsque|avant|après|"
+    r"si|pour|dans|chaque fois|à chaque|cuando|antes|después|si|al|para|en|cada vez)\b[^,:?!]{2,120}[,:]\s+",
     re.IGNORECASE,
 )
 # Asks for something to be remembered.
-MEMORY = _any(
-    r"remember(?! me\b| when\b| how\b| the time\b| back\b| all the\b| (?:(?:the|their|his|her|which) )?(?:last|previous|selected|"
-    r"current|chosen|users?|window|position|choice)\b)|(?:keep|bear)(?: \w+)? in mind|"
-    r"(?:make|take)(?: a)?(?: mental)? note|don['’]?t (?:you )?(?:ever )?forget|do not (?:ever )?forget|never forget|"
-    r"notes? (?:for|to) (?:the |your )?(?:future|later|yourself|self)|memori[sz]e|"
-    r"(?:save|store|add|put|write) (?:this|that|it) (?:down|(?:in|to|into) (?:your |the )?(?:memory|notes|learnings))",
+MEMORY = any_of(
+    r"remember(?! me\b| when\b| how\b| the time\b| back\b| all the\b| (?:(?:the|their|his|her|which) )?(?:last|"
+    r"previous|selected|current|chosen|users?|window|position|choice)\b)|(?:keep|bear)(?: \w+)? in mind|(?:make|"
+    r"take)(?: a)?(?: mental)? note|don['’]?t (?:you )?(?:ever )?forget|do not (?:ever )?forget|never forget|"
+    r"notes? (?:for|to) (?:the |your )?(?:future|later|yourself|self)|memori[sz]e|(?:save|store|add|put|"
+    r"write) (?:this|that|it) (?:down|(?:in|to|into) (?:your |the )?(?:memory|notes|learnings))",
     r"merke?t? (?:dir|euch)|merke(?= ?:)|(?:bitte )?merken|denke?t? (?:bitte )?(?:immer )?d(?:a)?ran|"
     r"vergiss (?:bitte )?(?:nicht|nie)|notiere? dir|behalte? (?:bitte )?im (?:kopf|hinterkopf|auge|gedächtnis)",
     r"retiens|retenez|souviens-toi|souvenez-vous|rappelle-toi|rappelez-vous|n['’]oublie[sz]? (?:pas|jamais)|"
     r"(?:garde[sz]?|gardez) (?:bien )?(?:en tête|à l['’]esprit|en mémoire)|mémorise[sz]?|note[sz]? bien|prends note",
-    r"recu[eé]rda(?:lo|me)?|recuerde|recordad|acu[eé]rdate|no (?:te )?olvides|no olvid[eé]is|ten(?:ga|ed)? (?:en cuenta|"
-    r"presente)|toma nota|apunta|memoriza",
+    r"recu[eé]rda(?:lo|me)?|recuerde|recordad|acu[eé]rdate|no (?:te )?olvides|no olvid[eé]is|ten(?:ga|"
+    r"ed)? (?:en cuenta|presente)|toma nota|apunta|memoriza",
     at_start=True,
 )
 # Says that something holds from now on.
-STANDING = _any(
+STANDING = any_of(
     r"from now on(?:wards)?|from here on(?: out)?|going forwards?|moving forwards?|henceforth|in (?:the )?future|"
-    r"for (?:all )?(?:your )?future (?:\w+ )?(?:work|tasks?|sessions?|changes|prs?|commits|reference|runs)|for the future|(?:the )?next time(?: around)?|as of (?:now|today)|starting (?:now|today)|"
-    r"for (?:next time|the next ones)",
+    r"for (?:all )?(?:your )?future (?:\w+ )?(?:work|tasks?|sessions?|changes|prs?|commits|reference|runs)|"
+    r"for the future|(?:the )?next time(?: around)?|as of (?:now|today)|starting (?:now|today)|for (?:next time|"
+    r"the next ones)",
     r"ab (?:jetzt|sofort|heute|nun)|von (?:nun|jetzt|heute) an|in zukunft|(?:zu)?künftig|für die zukunft|fortan|"
     r"(?:das |beim |fürs )?nächste[sn]? mal|für die nächsten",
     r"à partir de maintenant|à partir d['’]aujourd['’]hui|dès maintenant|dorénavant|désormais|à l['’]avenir|"
     r"dans le futur|la prochaine fois|pour (?:la suite|l['’]avenir|la prochaine fois)",
-    r"a partir de (?:ahora|hoy)|(?:de|desde) (?:ahora|hoy|aqu[ií])(?: en adelante)?|en adelante|en (?:el |lo )?"
-    r"(?:futuro|sucesivo)|la pr[oó]xima vez|para la pr[oó]xima|para el futuro",
+    r"a partir de (?:ahora|hoy)|(?:de|desde) (?:ahora|hoy|aqu[ií])(?: en adelante)?|en adelante|en (?:el |"
+    r"lo )?(?:futuro|sucesivo)|la pr[oó]xima vez|para la pr[oó]xima|para el futuro",
 )
 # Says that the future is uncertain.
-PERHAPS = _any(
+PERHAPS = any_of(
     r"might|could|may|maybe|perhaps|would|plan(?:ning)? to|(?:we|i)['’]?(?:ll| will)|thinking of",
     r"will (?:be|have)|könnten?|vielleicht|eventuell|würden?|wollen wir",
     r"pourrait|pourrions|peut-être|on va|allons",
     r"podr[ií]a\w*|quiz[aá]s?|tal vez|vamos a",
 )
 # Says that something holds this time only.
-ONE_OFF = _any(
-    r"for now|right now|this time|(?:just )?this once|for the (?:moment|time being)|at the moment|today|tonight|tomorrow|"
-    r"yet|currently|(?:in|for|on|with) this (?:[\w.-]+ )?(?:deployment|pr|mr|pull request|commit|change|branch|session|conversation|function|"
-    r"test|case|ticket|issue|task|step|round|patch|diff|iteration|one|fix|feature|bug|release|sprint|turn)|"
-    r"until (?:i|we|the|it|that)|before (?:you start|we start|i)|the last (?:change|commit|edit|two)|"
-    r"(?:first|second|last|previous) (?:one|option|approach|version|commit|change)",
-    r"diesmal|dieses mal|heute|vorerst|erst ?mal|fürs erste|im moment|noch nicht|momentan|"
-    r"(?:in|für) diese[mnrs]? (?:pr|commit|branch|ticket|fall|test|funktion|änderung|aufgabe)",
-    r"pour l['’]instant|pour le moment|cette fois(?:-ci)?|aujourd['’]hui|pas encore|"
-    r"(?:dans|pour) (?:ce|cette) (?:pr|commit|branche|ticket|cas|test|fonction|tâche)",
+ONE_OFF = any_of(
+    r"for now|right now|this time|(?:just )?this once|for the (?:moment|time being)|at the moment|today|tonight|"
+    r"tomorrow|yet|currently|(?:in|for|on|with) this (?:[\w.-]+ )?(?:deployment|pr|mr|pull request|commit|change|"
+    r"branch|session|conversation|function|test|case|ticket|issue|task|step|round|patch|diff|iteration|one|fix|"
+    r"feature|bug|release|sprint|turn)|until (?:i|we|the|it|that)|before (?:you start|we start|i)|the last (?:change|"
+    r"commit|edit|two)|(?:first|second|last|previous) (?:one|option|approach|version|commit|change)",
+    r"diesmal|dieses mal|heute|vorerst|erst ?mal|fürs erste|im moment|noch nicht|momentan|(?:in|"
+    r"für) diese[mnrs]? (?:pr|commit|branch|ticket|fall|test|funktion|änderung|aufgabe)",
+    r"pour l['’]instant|pour le moment|cette fois(?:-ci)?|aujourd['’]hui|pas encore|(?:dans|pour) (?:ce|cette) (?:pr|"
+    r"commit|branche|ticket|cas|test|fonction|tâche)",
     r"por ahora|de momento|esta vez|hoy|todav[ií]a no|aún no|(?:en|para) est[ea] (?:pr|commit|rama|ticket|caso|tarea)",
 )
 # Forbids or demands something without exception, in other languages than English.
-UNIVERSAL_ABROAD = _any(
+UNIVERSAL_ABROAD = any_of(
     r"(?<!noch )nie(?:mals)?(?: wieder| mehr)?|(?<!wie )immer(?! noch\b)|stets|grundsätzlich|prinzipiell|ausnahmslos|"
     r"auf keinen fall|unter keinen umständen|generell",
     r"jamais|(?<!comme )toujours(?! pas\b)|systématiquement|en aucun cas|sous aucun prétexte",
     r"nunca|jamás|(?<!como )siempre|en ningún caso|bajo ningún (?:concepto|pretexto|motivo)",
 )
-UNIVERSAL = _any(
-    r"always|never|under (?:no|any) circumstances|without exception|at no point|every (?:single )?time|each time|whenever|"
-    r"consistently|strictly",
+UNIVERSAL = any_of(
+    r"always|never|under (?:no|any) circumstances|without exception|at no point|every (?:single )?time|each time|"
+    r"whenever|consistently|strictly",
 )
 # Makes a prohibition one of all cases.
-NO_LONGER = _any(
-    r"ever(?! since)|again|any ?more|under any circumstances|every (?:single )?time|each time|anywhere|not here|elsewhere|"
-    r"in general|nie wieder|nie mehr|nirgends|plus jamais|nulle part|nunca más|en ninguna parte"
+NO_LONGER = any_of(
+    r"ever(?! since)|again|any ?more|under any circumstances|every (?:single )?time|each time|anywhere|not here|"
+    r"elsewhere|in general|nie wieder|nie mehr|nirgends|plus jamais|nulle part|nunca más|en ninguna parte"
 )
 # A fragment that makes the order before it one for all cases: `Always.`, `every time`.
 FRAGMENT = re.compile(
-    r"(?:always|never|every (?:single )?time|each time|no exceptions?|immer|nie(?:mals)?|jedes mal|ausnahmslos|toujours|jamais|"
-    r"à chaque fois|sans exception|siempre|nunca|cada vez|sin excepción)(?:[.!,]|$| (?:for|in|with|when|on|and|für|in|bei|wenn|"
-    r"pour|dans|para|en)\b)|.{0,80}, (?:always|every (?:single )?time|each time|immer|jedes mal|toujours|à chaque fois|siempre|"
-    r"cada vez)[.!]*$",
+    r"(?:always|never|every (?:single )?time|each time|no exceptions?|immer|nie(?:mals)?|jedes mal|ausnahmslos|"
+    r"toujours|jamais|à chaque fois|sans exception|siempre|nunca|cada vez|sin excepción)(?:[.!,]|$| (?:for|in|with|"
+    r"when|on|and|für|in|bei|wenn|pour|dans|para|en)\b)|.{0,80}, (?:always|every (?:single )?time|each time|immer|"
+    r"jedes mal|toujours|à chaque fois|siempre|cada vez)[.!]*$",
     re.IGNORECASE,
 )
 # Points at what was said before: `stick to that`.
 POINTS_BACK = re.compile(
-    r"\b(?:stick (?:to|with)|follow|do|keep(?: to)?|use|apply|remember|mach|halte?|fais|haz) (?:that|this|it|those|these|so|"
-    r"das|dich daran|comme ça|así|eso)\b|^(?:the )?same (?:goes|applies)\b|^(?:that|this|it) (?:goes|applies|holds)\b|"
-    r"^(?:das|dasselbe) gilt\b|^(?:ça|cela|ceci) vaut\b|^(?:eso|lo mismo) vale\b",
+    r"\b(?:stick (?:to|with)|follow|do|keep(?: to)?|use|apply|remember|mach|halte?|fais|haz) (?:that|this|it|those|"
+    r"these|so|das|dich daran|comme ça|así|eso)\b|^(?:the )?same (?:goes|applies)\b|^(?:that|this|it) (?:goes|applies|"
+    r"holds)\b|^(?:das|dasselbe) gilt\b|^(?:ça|cela|ceci) vaut\b|^(?:eso|lo mismo) vale\b",
     re.IGNORECASE,
 )
 # A request that has the form of a question or a wish.
 REQUEST = re.compile(
-    r"(?:can|could|would|will) you(?: please)?,? |i(?:['’]d| would) like you to |i (?:want|need) you to |make sure (?:to |that "
-    r"you |you )|be sure to |(?:kannst|könntest|würdest) du(?: bitte)? |(?:peux|pourrais)-tu |tu peux |¿?(?:puedes|podrías) ",
+    r"(?:can|could|would|will) you(?: please)?,? |i(?:['’]d| would) like you to |i (?:want|need) you to |"
+    r"make sure (?:to |that you |you )|be sure to |(?:kannst|könntest|würdest) du(?: bitte)? |(?:peux|pourrais)-tu |"
+    r"tu peux |¿?(?:puedes|podrías) ",
     re.IGNORECASE,
 )
 # What is done whenever something of a kind comes up: an indefinite thing, not the one of this task.
 HABITUAL = re.compile(
-    r"(?:when(?:ever)?|every time|each time|if) (?:you(?:['’]re)?|we|(?!\w*thing)\w+ing)\b(?: \S+){0,3}? "
-    r"(?:an?|any|new|another|some|every|[\w.`-]{3,}s|sql)\b|(?:before|after) (?:each|every|\w+ing\b(?: \S+){0,2}? [\w.`-]{3,}s)\b|"
-    r"^(?:for|in|with|on) (?!this|the|that|these|those|my|his|all|both|most)(?:[\w-]+ ){0,2}[\w-]{3,}s[,:] |"
-    r"(?:wenn|bevor|sobald|falls) (?:du|wir|man)\b(?: \w+){0,2}? (?:eine?n?|neue)\b|vor jede[mnr]\b|"
-    r"(?:quand|avant de|dès que) (?:tu|on|vous)?\b(?: \w+){0,3}? (?:une?|des)\b|avant chaque\b|"
-    r"(?:cuando|antes de)\b(?: \w+){0,3}? una?\b|antes de cada\b",
+    r"(?:when(?:ever)?|every time|each time|if) (?:you(?:['’]re)?|we|(?!\w*thing)\w+ing)\b(?: \S+){0,3}? (?:an?|any|"
+    r"new|another|some|every|[\w.`-]{3,}s|sql)\b|(?:before|after) (?:each|every|"
+    r"\w+ing\b(?: \S+){0,2}? [\w.`-]{3,}s)\b|^(?:for|in|with|on) (?!this|the|that|these|those|my|his|all|both|"
+    r"most)(?:[\w-]+ ){0,2}[\w-]{3,}s[,:] |(?:wenn|bevor|sobald|falls) (?:du|wir|man)\b(?: \w+){0,2}? (?:eine?n?|"
+    r"neue)\b|vor jede[mnr]\b|(?:quand|avant de|dès que) (?:tu|on|vous)?\b(?: \w+){0,3}? (?:une?|des)\b|"
+    r"avant chaque\b|(?:cuando|antes de)\b(?: \w+){0,3}? una?\b|antes de cada\b",
     re.IGNORECASE,
 )
-# A condition of the product: `if the file is missing, …`.
-OF_PRODUCT = re.compile(
-    r"(?:if|when|while|once|after|wenn|falls|sobald|si|quand|cuando) (?:(?:the|an?|there|it|they|this|user|users|i)\b(?! (?:\w+ )?(?:build|tests?|ci|pipeline|linter|lint|"
-    r"migrations?|merge|rebase|type ?check\w*|suite|compiler)\b)|"
-    r"(?:der|die|das|ein|eine)\b(?! (?:\w+ )?(?:build|tests?|pipeline|linter|migration)\b)|(?:le|la|les|l['’]|un|une)\b|(?:el|los|las|una)\b)",
-    re.IGNORECASE,
-)
-CIRCUMSTANCE = _any(
-    r"before (?:each|every|any|you|\w+ing)|after (?:each|every|any|\w+ing)|when(?:ever)?(?: you)?|(?:each|every) time|if you",
+CIRCUMSTANCE = any_of(
+    r"before (?:each|every|any|you|\w+ing)|after (?:each|every|any|\w+ing)|when(?:ever)?(?: you)?|(?:each|every) time|"
+    r"if you",
     r"bevor|wenn du|vor jede[mnr]|nach jede[mnr]|jedes mal",
     r"avant (?:chaque|de)|après chaque|quand tu|chaque fois",
     r"antes de|después de|cuando|cada vez",
 )
-NOT_HABITUAL = re.compile(r"\b(?:done|finished|ready|through|fertig|fini|termin\w+|acab\w+)\b", re.IGNORECASE)
-# The subject of the main clause is neither the agent nor the team.
-THIRD_PERSON = _any(
-    r"the|an?|this|that|these|those|it|its|it['’]s|he|she|they|there|my|his|her|their|users?|customers?|people|some|most|"
-    r"many|i|i['’]\w+|someone|something|everything",
-    r"der|die|das|den|dem|des|ein|eine[rmns]?|dies\w*|jene\w*|es|er|sie|ich|mein\w*|jemand|alles|da|nutzer|kunden",
-    r"le|la|les|un|une|ce|cet|cette|ces|ça|cela|c['’]est|il|elles?|ils|je|mon|ma|mes|tout",
-    r"el|los|las|una|est[eao]s?|es[eao]s?|él|ella|ellos|yo|mis?|todo",
-    at_start=True,
-)
-ELIDED_THIRD_PERSON = re.compile(r"[lj]['’]\w|c['’]était", re.IGNORECASE)
-# An obligation without a subject.
-SURELY_NOT = _any(
-    r"auf gar keinen fall|bloß (?:nicht|keine?n?)|il ne faut (?:surtout|absolument) pas|surtout (?:pas|ne)|ni se te ocurra",
-    at_start=True,
-)
-IMPERSONAL = _any(
-    r"man (?:darf|soll(?:te)?|muss|macht|verwendet|nimmt)",
-    r"il (?:ne )?faut|on (?:ne )?(?:doit|peut)",
-    r"hay que|no hay que|no se (?:debe|puede|usa|toca|hace)",
-    at_start=True,
-)
-GERMAN_MODAL = _any(r"darf|dürfen|soll(?:en|te|ten)?|muss|müssen|kann|können|wird|werden|hat|haben|ist|sind|war|lässt")
-INFINITIVE_LAST = re.compile(r"\b[a-zäöü]\w+(?:en|ern|eln)[.!]*$")
-# Words behind `always` and `never` that make no order.
-NO_ORDER = frozenset(
-    "mind been seen had got gotten heard worked happened was were is are a an the on in at of to there this that it i "
-    "we you they he she quite really before".split()
-)
-# What people complain about, rather than a rule.
-MISHAP = _any(
-    r"get|gets|got|see|sees|saw|have|has|had|hit|lose|end up|run into|fails?|crash(?:es)?|receives?|wait|happens?|know|"
-    r"understand|remember|think|care|hear|finish(?:ed)?|managed?"
-)
 # Stops what the agent keeps doing.
-STOP = _any(
+STOP = any_of(
     r"(?:stop|quit|no more) (?:\w+ly )?(?:\w+ing)(?! it\b| this\b[.!]?$)(?= \S)",
     r"hör(?:t)? (?:bitte )?(?:endlich )?auf|lass(?:t)? (?:bitte )?die finger von",
     r"(?:arrête[sz]?|cesse[sz]?) (?:de|d['’])(?=\w| \w)",
@@ -189,14 +149,14 @@ STOP = _any(
     at_start=True,
 )
 ARRETE = re.compile(r"(?:arrête[sz]?|cesse[sz]?) d['’]", re.IGNORECASE)
-FORBIDDEN = _any(
-    r"(?:is|are|stays?|remains?)(?: strictly| absolutely| completely)? (?:forbidden|prohibited|banned|disallowed|verboten|"
-    r"off[- ]limits|taboo|a no-go|no-gos?)",
+FORBIDDEN = any_of(
+    r"(?:is|are|stays?|remains?)(?: strictly| absolutely| completely)? (?:forbidden|prohibited|banned|disallowed|"
+    r"verboten|off[- ]limits|taboo|a no-go|no-gos?)",
     r"(?:ist|sind|bleibt|bleiben)(?: streng| absolut)?(?: \w+)? (?:verboten|tabu|untersagt)",
     r"(?:est|sont)(?: strictement)? (?:interdite?s?|proscrite?s?)",
     r"(?:está|están|queda|quedan)(?: estrictamente)? prohibid[oa]s?",
 )
-NOBODY = _any(
+NOBODY = any_of(
     r"(?:nobody|no one|no-one) (?:may|must|should|can|is allowed|(?:touch|push|merge|edit|deploy|commit|chang|releas|"
     r"delet|write|writ|rebas|modif|bypass|skip)(?:e?s|ies))",
     r"niemand (?:darf|pusht|merged?t?|ändert|deployt|fasst)",
@@ -204,386 +164,96 @@ NOBODY = _any(
     r"nadie (?:debe|puede|toca|sube|modifica)",
     at_start=True,
 )
-POLICY = _any(
-    r"as a (?:general )?rule|as a matter of (?:policy|principle)|by convention|house rule|"
-    r"(?:our|the|a) (?:\w+ )?(?:convention|policy|rule|standard|style guide|guideline|practice|agreement)s?(?: here)?"
-    r"(?: (?:for|on|about|with) [\w ]{2,40})? (?:is|are|says?|demands?|requires?)|"
-    r"(?:rule|convention|policy) (?:here|in this \w+)",
+POLICY = any_of(
+    r"as a (?:general )?rule|as a matter of (?:policy|principle)|by convention|house rule|(?:our|the|"
+    r"a) (?:\w+ )?(?:convention|policy|rule|standard|style guide|guideline|practice|agreement)s?(?: here)?(?: (?:for|"
+    r"on|about|with) [\w ]{2,40})? (?:is|are|says?|demands?|requires?)|(?:rule|convention|policy) (?:here|"
+    r"in this \w+)",
     r"in der regel|per konvention|laut konvention|unsere (?:konvention|regel|richtlinie)\w* (?:ist|lautet|sagt)",
     r"par convention|en règle générale|notre (?:convention|règle|politique) (?:est|c['’]est)",
     r"por (?:convención|norma|regla general)|nuestra (?:convención|norma|regla|política) es",
 )
 # Says that something is settled, or is to become a habit.
-AGREED = _any(
-    r"(?:we|as) (?:all )?agreed|agreed (?:on|to)|let['’]?s agree|habit|on (?:principle|purpose)|by design|policy|convention|"
-    r"our (?:style|standard|rule)s?|(?:house|our|the) style(?: guide)?",
+AGREED = any_of(
+    r"(?:we|as) (?:all )?agreed|agreed (?:on|to)|let['’]?s agree|habit|on (?:principle|purpose)|by design|policy|"
+    r"convention|our (?:style|standard|rule)s?|(?:house|our|the) style(?: guide)?",
     r"vereinbart|abgemacht|abgesprochen|absichtlich|mit absicht|gewohnheit",
     r"convenu|d['’]un commun accord|exprès|par principe|habitude",
     r"acordado|a propósito|por principio|costumbre",
 )
 # Says that something holds for all of a kind.
-QUANTIFIER = _any(
+QUANTIFIER = any_of(
     r"all|every|each|any|only|anywhere|everywhere|whole|throughout|without asking",
     r"alle[nrs]?|jede[nmrs]?|nur|überall|ausschließlich",
     r"tous|toutes|chaque|seulement|partout|uniquement",
     r"todos|todas|cada|sol[oa]mente|solo|sólo|únicamente",
 )
-# Reproaches the agent with what it did.
-REPROACH = re.compile(
-    r"\byou(?:['’]ve| have)?(?: just| already)? (?:\w{3,}ed|put|made|wrote|used|broke|forgot|did|ran|left|went|took|chose|set|built|"
-    r"keep|got)\b|\b(?:not|nothing) like (?:this|that)\b|^(?:wrong|no|nope)\b|\bthe (?:second|third|fourth|\w+th) time\b|"
-    r"\bi (?:keep (?:telling|saying)|(?:already |have )?told)\b|\bhow (?:many times|often)\b|\bagain[!.]|\byours (?:don['’]t|do "
-    r"not|isn['’]t|aren['’]t)\b|\b(?:nicht so|falsch|du hast|schon wieder)\b|\b(?:pas comme ça|tu as|encore une fois)\b|"
-    r"\b(?:así no|has \w+[aí]do|otra vez)\b",
-    re.IGNORECASE,
-)
-# How things are done or kept, as opposed to how they look at the moment.
-NORM = _any(
-    r"belongs?|lives?|comes? from|goes? (?:in|into|through|to|under|next)|stays?|comes? (?:in|as)|(?:is|are) (?:append-only|read-only|write-only|"
-    r"generated|shared|reserved|frozen|immutable|owned|stored|kept|written|defined|named|called|singular|plural|synced|managed|"
-    r"not yours|ours|public|private)|read as|starts? with|ends? with",
-    r"gehör(?:t|en)|komm(?:t|en)|lieg(?:t|en)|steh(?:t|en)|wird|werden|heiß(?:t|en)",
-    r"va|vont|vient|viennent|reste|restent|doit|doivent",
-    r"va|van|viene|vienen|vive|viven|queda|quedan|debe|deben",
-)
-THROUGHOUT = _any(
-    r"throughout|everywhere|only|nur|überall|durchgehend|partout|uniquement|seulement|en todas partes|solo|sólo"
-)
-# Leaves something to the person, or to nobody.
-HANDS_OFF = _any(
-    r"(?:is|are) not yours to \w+|hands off|leave (?:[\w`/.-]+ ){1,4}alone|(?:ask|tell|check with|show) me (?:first|before)|"
-    r"without asking(?: me)?|before you tell me|before telling me|you (?:don['’]?t|do not) (?:need|have) to ask",
-    r"finger weg|frag(?:e)? mich (?:vorher|erst|bevor)|ohne (?:mich )?zu fragen",
-    r"ne touche pas|demande-moi (?:avant|d['’]abord)|sans (?:me )?demander",
-    r"no toques|pregúntame antes|sin preguntar(?:me)?",
-)
-# An announcement of a rule before a colon.
-HEADED = re.compile(
-    r"(?P<head>[^:.]{3,80}?): (?P<rest>\S.+)",
-)
-ANNOUNCES_RULE = _any(
-    r"rules?|convention|policy|principle|agree|agreement|habit|regel|konvention|règle|convention|regla|norma|convención"
-)
-ANNOUNCES_MEMORY = _any(
-    r"for (?:later|next time|the record|the future)|so you know|to remember|zum merken|für später|pour plus tard|à retenir|para "
-    r"(?:luego|después|recordar)"
-)
-ANNOUNCES = _any(
-    r"let me be clear|to be clear|as (?:usual|always)|wie immer|comme d['’]habitude|como siempre|"
-    r"(?:keep|already|have) (?:telling|told|said)|told you|one (?:more )?thing|another thing|heads[- ]up|fyi|important|careful|"
-    r"be aware|i repeat|once more|wie gesagt|noch eins|wichtig|achtung|je répète|attention|importante|ojo|te lo repito"
-)
-# Orders about the manner of working: only these are meant for more than the task without being said of all cases.
-MANNER = frozenset(
-    "use prefer keep write put name call store spell format follow answer reply respond wrap log pass avoid stick document mark "
-    "pin quote escape import export handle treat leave ask favor favour choose pick say phrase indent sort group place stay "
-    "nimm nutze nutz verwende benutze schreibe schreib bevorzuge halte antworte "
-    "utilise utilisez prends préfère préférez écris écrivez mets mettez garde gardez réponds "
-    "usa use utiliza prefiere escribe pon guarda mantén responde".split()
-)
-# Everything in a place.
-ALL_BELOW = re.compile(
-    r"(?:everything|anything|all files|nothing|alles|tout(?: ce qui est)?|todo)(?: that is)? (?:in|under|below|inside|unter|in|sous|dans|"
-    r"bajo|en) \S+ (?:is|are|must|stays?|belongs?|may|should|ist|bleibt|muss|darf|est|doit|reste|es|está|debe)\b",
-    re.IGNORECASE,
-)
-# Verbs of what a product does for its users.
-PRODUCT_VERBS = frozenset(
-    "show display focus redirect hide highlight expand collapse scroll render select notify disable enable animate load reload "
-    "refresh play center align zoom fade preselect sort paginate appear".split()
-)
-# One thing, not another, without a verb.
-NOT_THE_OTHER = re.compile(
-    r"(?!\d|the\b|this\b|that\b|an?\b|only\b|why\b)[\w`\"'.-]+(?: [\w`\"'.-]+){0,3}, (?:not|never|nicht|pas|no) (?!the\b|an?\b|this\b|that\b|"
-    r"\d|yet\b|now\b|sure\b)[\w`\"'.-]+(?: [\w`\"'.-]+){0,3}[.!]*$",
-    re.IGNORECASE,
-)
-BOTH_WAYS = re.compile(
-    r"\b(?:never|nie(?:mals)?|jamais|nunca)\b.{3,80}\b(?:always|only|immer|nur|toujours|siempre|solo)\b|"
-    r"\b(?:always|immer|toujours|siempre)\b.{3,80}\b(?:never|nie(?:mals)?|jamais|nunca)\b",
-    re.IGNORECASE,
-)
-TROUBLE = _any(
-    r"bugs?|issues?|problems?|errors?|questions?|fehler|frage|problème|erreur|problema|pregunta|todo|note|example|result|output"
-)
 # Names the project, the team or the place as a whole.
-PLACE = _any(
-    r"on (?:this|my|our|your) (?:machine|box|laptop|servers?|system|cluster|network|runners?|side)|"
-    r"in (?:this|our|the) (?:\w+ )?(?:repo|repository|project|codebase|code base|monorepo|team|company|organi[sz]ation)|"
-    r"(?:on|for|at) (?:this|our) (?:repo|repository|project|codebase|team|company)|(?:a|over )?(?:round )?here(?! is\b| are\b|"
+PLACE = any_of(
+    r"on (?:this|my|our|your) (?:machine|box|laptop|servers?|system|cluster|network|runners?|side)|in (?:this|our|"
+    r"the) (?:\w+ )?(?:repo|repository|project|codebase|code base|monorepo|team|company|organi[sz]ation)|(?:on|for|"
+    r"at) (?:this|our) (?:repo|repository|project|codebase|team|company)|(?:a|over )?(?:round )?here(?! is\b| are\b|"
     r"['’]s\b|:)|around here",
     r"in (?:diesem|unserem|dem) (?:repo|repository|projekt|code|team|unternehmen)|bei uns|hier(?! ist\b| sind\b)",
     r"dans (?:ce|notre) (?:projet|dépôt|repo|code|équipe)|chez nous|ici",
     r"en (?:este|nuestro) (?:proyecto|repo|repositorio|equipo|código)|aquí",
 )
-EVERYWHERE = _any(
-    r"(?:in|for|across|on) (?:all|every|each|any)(?: of)?(?: my| our| your)? (?:projects?|repos?|repositor(?:y|ies)|"
-    r"codebases?)|not (?:just|only) (?:in )?(?:here|this (?:repo|project|one))|regardless of (?:the )?(?:repo|project)|"
-    r"whatever the (?:repo|project)|wherever you work|no matter which (?:repo|project)",
-    r"in all(?:en)? (?:meinen |unseren )?(?:projekten|repos|repositories)|in jedem (?:projekt|repo)|nicht nur (?:hier|in "
-    r"diesem (?:projekt|repo))|projektübergreifend",
-    r"dans tous (?:mes|nos|les) (?:projets|dépôts|repos)|pas (?:seulement|que) (?:ici|dans ce (?:projet|dépôt|repo))",
-    r"en todos (?:mis|nuestros|los) (?:proyectos|repos|repositorios)|no sol[oó] (?:aquí|en este (?:proyecto|repo))",
-)
 # The team as the subject.
-WE = _any(
+WE = any_of(
     r"we|our team|the team",
     r"wir|(?:(?!wenn|weil|dass|ob|was|wie)[\w-]+ ){1,4}?\w+en wir",
-    r"on(?= (?:n['’]|ne |a |utilise|fait|met|écrit|passe|préfère|teste|garde|nomme|appelle|code|range|stocke|lance))|nous",
+    r"on(?= (?:n['’]|ne |a |utilise|fait|met|écrit|passe|préfère|teste|garde|nomme|appelle|code|range|stocke|lance))|"
+    r"nous",
     r"(?:nosotros )?(?:siempre |nunca |no |solo |sólo |ya )?\w{2,}(?:amos|emos|imos)",
     at_start=True,
 )
-WE_ALWAYS = re.compile(
-    r"(?:we|our team|the team)(?: also| all)? (?:always|never|only|strictly|consistently|generally|usually|normally|"
-    r"typically) (?P<verb>[a-z']+)",
-    re.IGNORECASE,
-)
-WE_DO_NOT = re.compile(
-    r"(?:we|our team|the team) (?:don['’]?t|do not|no longer|avoid|forbid)(?: ever)?(?: really)? (?P<verb>[a-z'`]+)|"
-    r"on (?:ne |n['’])(?P<fr>\w+) (?:pas|plus|jamais)|nous ne (?P<nous>\w+) (?:pas|plus)|"
-    r"(?:nosotros )?(?:no|nunca) (?P<es>\w+(?:amos|emos|imos))|wir \w+ (?:hier |dafür )?(?:keine?n?|nicht|nie) (?P<de>\w+)",
-    re.IGNORECASE,
-)
-CUSTOM_VERBS = _any(
-    r"use|do|write|keep|name|call|prefer|store|put|run|test|deploy|ship|follow|go|log|format|say|spell|version|tag|merge|squash|"
-    r"commit|branch|pin|import|export|inject|mock|wrap|throw|return|sort|document|indent|review|release|generate|build|have|stick|"
-    r"number|track|avoid|forbid|mark|separate|share|handle|validate"
-)
-WE_AGREED = re.compile(
-    r"(?:we|the team)(?:['’]ve| have)? (?:agreed|decided|standardi[sz]ed|settled|switched|moved|migrated)\b(?: (?:to|on|not))",
-    re.IGNORECASE,
-)
-WE_HAVE = _any(
-    r"we(?:['’]ve)?(?: already)? (?:have|got|use|keep|ship|own|wrote)|there(?:['’]s| is| are)(?: already)? (?:an?|our|the)",
-    r"wir (?:haben|nutzen|verwenden|benutzen)|es gibt (?:schon|doch|bereits)|dafür (?:gibt es|haben wir)",
-    r"on (?:a|utilise)|nous (?:avons|utilisons)|il y a déjà",
-    r"(?:ya )?(?:tenemos|usamos|hay)",
-    at_start=True,
-)
-NO_RULE_VERBS = frozenset(
-    "know see understand need get care think remember support have want got plan seem mind worry expect".split()
-)
-YOU_MUST = re.compile(
-    r"(?:everything|anything|whatever|all) you \w+ (?:must|should|has to|have to|needs? to|goes?)\b|"
-    r"you(?:['’]re| are)? (?:(?:must|should|shall|may|can|have to|need to|ought to|to|supposed to) )?(?:always|never)\b|"
-    r"you (?:must(?: not|n['’]?t)|may not|are not (?:allowed|supposed) to|cannot|can['’]?t) |"
-    r"du (?:darfst|sollst|musst) (?:\w+ )?(?:nie(?:mals)?|immer|nicht)|tu (?:ne )?(?:dois|peux) (?:jamais|toujours|pas)|"
-    r"(?:no )?(?:debes|puedes) (?:siempre|nunca)|(?:siempre|nunca) debes",
-    re.IGNORECASE,
-)
-YOU_KEEP = _any(
-    r"you (?:keep|kept|always|constantly|repeatedly|continue to)(?: on)? \w+|you (?:forgot|did it|did that|broke it|used "
-    r"\S+) again",
-    r"du (?:machst|vergisst|verwendest|benutzt|fügst|schreibst|legst) (?:schon wieder|immer|ständig|dauernd)",
-    r"tu (?:oublies|continues|ajoutes|mets|utilises) (?:toujours|encore|sans cesse|à)",
-    r"(?:siempre|sigues|vuelves a|otra vez) (?:olvidas|olvidando|usas|usando|añades|añadiendo|pones|poniendo)",
-    at_start=True,
-)
-I_WANT = re.compile(
-    r"i (?:don['’]?t|do not) (?:want|like|need) (?:any |more |new )*(?!the|this|that|these|it|to|an?|your|his)(?:[\w-]+ ){0,2}?"
-    r"[\w-]{2,}s\b|"
-    r"i (?:never|don['’]?t ever|do not ever) want\b|i (?:don['’]?t|do not) want (?:you to|to see)\b|"
-    r"i(?:['’]d| would)? (?:want|like|need|expect|insist)(?: that)? (?:you to (?:always|never)|every|all|each|no)\b|"
-    r"ich will (?:nie|keine?n?|immer)\b|je ne veux (?:plus|pas|jamais)\b|no quiero (?:ver |que )",
-    re.IGNORECASE,
-)
-I_PREFER = re.compile(
-    r"i(?:['’]d| would)?(?: much| really| strongly| generally)? (?:prefer|rather)\b(?! (?:the|this|that|your|option|not|it|if|"
-    r"you (?:not|don))\b)|(?:ich|wir) bevorzugen?\b|(?:ich|wir) hätten? lieber\b|je préfère\b(?! (?:la|le|cette|ce)\b)|"
-    r"(?:yo )?prefiero\b(?! (?:la|el|esta|este)\b)",
-    re.IGNORECASE,
-)
 DO_NOT = re.compile(
-    r"(?:don['’]?t|do not|please don['’]?t|avoid)(?: ever| just)? (?P<verb>[a-z'`]+)|"
-    r"(?P<abroad>il ne faut (?:pas|plus)\b|man darf (?:\w+ )?(?:nicht|keine?n?)\b|no (?:hay que|se debe)\b|(?:\w+ )?(?:bitte )?(?:keine?n?|nicht)\b|(?:ne |n['’])\w+ pas\b|pas de\b|no \w+[eé]?s\b)",
-    re.IGNORECASE,
-)
-NO_PROHIBITION = frozenset(
-    "we you i they worry bother hesitate think know care mind get see understand like believe want need panic forget have be expect "
-    "remember wait".split()
-)
-DEICTIC = _any(
-    r"(?:for|with|to|about) (?:this|that|it)|(?:a|an|another) (?:new|extra|separate)|this|first|now|just|there",
-    r"dafür|das|jetzt|zuerst|neue[nrs]?|dort",
-    r"pour (?:ça|cela)|maintenant|d['’]abord|(?:un|une) (?:nouveau|nouvelle|autre)",
-    r"para (?:esto|eso)|ahora|primero|(?:un|una|otr[oa]) (?:nuev[oa]|nuevo)?",
-)
-# A reason behind a comma or the like, in the same sentence.
-REASON = re.compile(
-    r"\b(?:because|since|otherwise|or else|so that|as (?:it|they|that|we|those|these|there)|"
-    r"weil|denn|sonst|ansonsten|da (?:es|sie|das|wir|die|der)|damit|"
-    r"parce qu|car\b|sinon|puisqu|vu que|"
-    r"porque|ya que|si no|pues|puesto que)|"
-    r"(?:,| -| –| —|;|:)\s*(?:it|they|that|those|these|we|there|the|our|you['’]ll|you will|it['’]ll|its|that['’]s|"
-    r"they['’]re|it['’]s|we['’]re|we['’]ve|there['’]s|everything|nothing|only|"
-    r"es|sie|das|die|der|wir|dort|unser\w*|notre|nos|nuestr[oa]s?|on|il|elle|ça|c['’]est|ils|elles|nous|"
-    r"es|son|se|eso|está|están|tenemos|lo|la|las|los)\b",
+    r"(?:don['’]?t|do not|please don['’]?t|avoid)(?: ever| just)? (?P<verb>[a-z'`]+)|(?P<abroad>il ne faut (?:pas|"
+    r"plus)\b|man darf (?:\w+ )?(?:nicht|keine?n?)\b|no (?:hay que|se debe)\b|(?:\w+ )?(?:bitte )?(?:keine?n?|"
+    r"nicht)\b|(?:ne |n['’])\w+ pas\b|pas de\b|no \w+[eé]?s\b)",
     re.IGNORECASE,
 )
 # How a sentence begins that gives the reason or the remedy of the one before it.
-GOES_ON = _any(
+GOES_ON = any_of(
     r"it|it['’]s|it['’]ll|they|they['’]re|that|that['’]s|this|those|these|there|he|she|because|since|otherwise|else|"
     r"the reason|instead|rather|so|which|always use|use|call|run|put|prefer|just|ask|only|we have|we use|we['’]ve|"
     r"we already|our|its|everything|both|same|in particular|for example|e\.g|i\.e|exceptions?|unless|except|if|then|"
     r"don['’]?t|do not|you['’]ll|you will|last time|i['’]ve|i had|we lost|we had|we got",
-    r"es|sie|das|die|dies|sonst|ansonsten|weil|denn|nimm|nutze|verwende|benutze|stattdessen|lieber|wir haben|dort|dann|"
-    r"der grund|nur|außer|wenn|falls|beim letzten mal",
-    r"il|ils|elles?|ça|cela|c['’]est|sinon|car|parce|utilise|utilisez|plutôt|à la place|on a|nous avons|la raison|sauf|si",
+    r"es|sie|das|die|dies|sonst|ansonsten|weil|denn|nimm|nutze|verwende|benutze|stattdessen|lieber|wir haben|dort|"
+    r"dann|der grund|nur|außer|wenn|falls|beim letzten mal",
+    r"il|ils|elles?|ça|cela|c['’]est|sinon|car|parce|utilise|utilisez|plutôt|à la place|on a|nous avons|la raison|"
+    r"sauf|si",
     r"es|son|eso|esto|si|porque|usa|utiliza|mejor|en su lugar|tenemos|la razón|salvo|excepto|está|están",
     at_start=True,
 )
-# One thing instead of another.
-CONTRAST = re.compile(
-    r"\b(?:instead of|rather than|in place of|and not|but not|never)\b|,? not (?:an? )?[`\"'“]?\w|\bover\b|"
-    r"\b(?:statt|anstatt|anstelle|sondern|und nicht|nicht)\b|\b(?:au lieu d|plutôt qu|et pas|, pas|pas)\b|"
-    r"\b(?:en lugar de|en vez de|y no)\b|, no\b",
-    re.IGNORECASE,
-)
 # An order to use something; what follows is used, unless an article makes it one thing of this task.
 USE = re.compile(
-    r"(?:please )?(?:use|prefer|take|pick|stick (?:to|with)|go with|run|call|write|import|name|spell|say|"
-    r"nimm|nutze?|verwende?|benutze?|schreibe?|rufe?|bevorzuge?|"
-    r"utilise[sz]?|prends|préfère[sz]?|écris|lance[sz]?|"
-    r"usa|utiliza|prefiere|escribe|ejecuta|llama)(?: hier| ici| aquí| here)? (?P<what>\S+)",
+    r"(?:please )?(?:use|prefer|take|pick|stick (?:to|with)|go with|run|call|write|import|name|spell|say|nimm|nutze?|"
+    r"verwende?|benutze?|schreibe?|rufe?|bevorzuge?|utilise[sz]?|prends|préfère[sz]?|écris|lance[sz]?|usa|utiliza|"
+    r"prefiere|escribe|ejecuta|llama)(?: hier| ici| aquí| here)? (?P<what>\S+)",
     re.IGNORECASE,
 )
-ARTICLES = frozenset(
-    "a an the this that these those my your his her its another some one both it them him ein eine einen das die den der "
-    "diesen diese un une le la les ce cette una el los las este esta".split()
-)
-ITS_NAME = re.compile(
-    r"(?:(?:it|that|this)(?:['’]s| is| should be)|we (?:say|call|spell|write)|they(?:['’]re| are))(?: called| spelled| "
-    r"written)? [^.]{1,120}\bnot\b|(?:das|es) heißt|(?:ça|on) s['’]appelle|se (?:llama|escribe)",
-    re.IGNORECASE,
-)
-NAMED = _any(
-    r"called|spelled|written|named|say|call|spell|everywhere|across|throughout|in the whole|in (?:all|every)|in our|here",
-    r"heißt|überall|durchgehend|im ganzen",
-    r"s['’]appelle|partout|dans tout",
-    r"llama|escribe|en todo|en toda",
-)
-NOT_HOW = _any(
-    r"(?:that|this)(?:['’]s| is) not (?:how|the way|what) we|not how (?:we|things|it)|we don['’]?t do (?:it|that|this|things)",
-    r"so (?:machen|schreiben|nennen) wir das (?:hier )?nicht|das machen wir (?:hier )?(?:nicht|anders)",
-    r"ce n['’]est pas comme ça qu|on ne fait pas (?:ça|comme ça)",
-    r"así no (?:lo )?hacemos|no lo hacemos así",
-)
-WHY_DID_YOU = _any(
-    r"why (?:did|do|are|would|have|were) you|why (?:is|are|the|this|not|would)|who told you|what['’]s with|again\?|since when",
+WHY_DID_YOU = any_of(
+    r"why (?:did|do|are|would|have|were) you|why (?:is|are|the|this|not|would)|who told you|what['’]s with|again\?|"
+    r"since when",
     r"warum (?:hast|machst|benutzt|verwendest|nimmst)|wieso",
     r"pourquoi (?:as-tu|tu as|avez|utilise)",
     r"por qué (?:has|usaste|usas|instalaste|pusiste)",
     at_start=True,
 )
-QUESTION = _any(
-    r"why|what|how|who|where|which|can (?:you|we|i)|could (?:you|we|i)|would (?:you|it)|should (?:we|i|it)|do (?:you|we|i|"
-    r"they)|does|did|is (?:it|there|this|that)|are (?:you|we|there|they)|will|shall|have you|any idea|explain|tell me|"
-    r"i wonder|show me|describe|investigate|find out",
-    r"warum|wieso|weshalb|was|wie|wer|wo|kannst du|könntest|soll(?:en|te)? (?:ich|wir)|weißt du|erinnerst|erkläre?|zeige?",
+QUESTION = any_of(
+    r"why|what|how|who|where|which|can (?:you|we|i)|could (?:you|we|i)|would (?:you|it)|should (?:we|i|it)|do (?:you|"
+    r"we|i|they)|does|did|is (?:it|there|this|that)|are (?:you|we|there|they)|will|shall|have you|any idea|explain|"
+    r"tell me|i wonder|show me|describe|investigate|find out",
+    r"warum|wieso|weshalb|was|wie|wer|wo|kannst du|könntest|soll(?:en|te)? (?:ich|wir)|weißt du|erinnerst|erkläre?|"
+    r"zeige?",
     r"pourquoi|comment|que|qu['’]est|quel(?:le)?s?|où|peux-tu|pouvez|est-ce|tu te souviens|explique|montre|sais-tu",
     r"por qué|cómo|qué|quién|dónde|puedes|podrías|recuerdas|explica|sabes",
     at_start=True,
 )
-# The products of development, about which a statement is a rule of the project and not a feature.
-ARTEFACT = (
-    r"(?:unit |integration |e2e |end-to-end |regression |snapshot )?tests?|specs?|fixtures?|mocks?|commits?|branch(?:es)?|prs?|"
-    r"pull requests?|merge requests?|migrations?|schema changes?|files?|folders?|director(?:y|ies)|modules?|packages?|"
-    r"imports?|exports?|functions?|methods?|classes|class|variables?|constants?|types?|interfaces?|components?|handlers?|"
-    r"controllers?|services?|repositor(?:y|ies)|models?|views?|hooks?|endpoints?|routes?|resolvers?|quer(?:y|ies)|"
-    r"database access|sql|logs?|log messages?|loggers?|exceptions?|errors?|dependenc(?:y|ies)|librar(?:y|ies)|versions?|"
-    r"configs?|configuration|secrets?|credentials?|env(?:ironment)? vars?|environment variables?|scripts?|builds?|releases?|"
-    r"changelogs?|docs?|documentation|comments?|docstrings?|todos?|feature flags?|flags?|ci|pipelines?|deploys?|"
-    r"deployments?|dockerfiles?|containers?|images?|workflows?|jobs?|names?|identifiers?|strings?|translations?|dates?|"
-    r"texts?|labels?|keys?|urls?|paths?|timestamps?|prices?|amounts?|ids?|tables?|columns?|index(?:es)?|enums?|styles?|stylesheets?|css|icons?|assets?|"
-    r"changes?|code|reviews?|tickets?|todo comments?|side effects?|globals?|singletons?|macros?|annotations?|warnings?"
-)
-GENERIC = re.compile(
-    rf"(?:all|every(?! \d)|each|any|no|only|new|public|private|internal|generated)\b(?: [\w`-]+){{0,3}}? (?:{ARTEFACT})\b|"
-    rf"(?:[\w`-]+ ){{0,3}}?(?:{ARTEFACT})\b(?<=s)",
-    re.IGNORECASE,
-)
-GENERIC_ABROAD = re.compile(
-    r"(?:alle|jede[rs]?|neue|keine?)\b(?: [\w`-]+){0,2} \w+ (?:müssen|muss|gehören|gehört|kommen|kommt|brauchen|braucht|werden|"
-    r"liegen|haben|bekommt|bekommen)\b|"
-    r"(?:tous|toutes|chaque|aucune?)\b(?: [\w`-]+){0,3} (?:doit|doivent|va|vont|passe|passent)\b|"
-    r"(?:todos|todas|cada|ningún|ninguna)\b(?: [\w`-]+){0,3} (?:debe|deben|va|van|pasa|pasan|tiene|tienen)\b",
-    re.IGNORECASE,
-)
-DEMANDS = _any(
-    r"must|should|shall|has to|have to|needs?(?: to)?|gets?|goes?|go|lives?|belongs?|may only|can only|cannot|can['’]?t|"
-    r"may not|stays?|are always|is always|always|never|are only|is only|require|requires",
-)
-STRONG_DEMAND = _any(r"must|never|always|has to|have to|may only|only|cannot|may not|shall")
-PASSIVE = re.compile(
-    rf"(?:the |our )?(?:[\w`-]+ ){{0,3}}?(?:{ARTEFACT})\b(?: [\w`-]+){{0,4}}? (?:must|should|may|can)(?: never| not| always| "
-    r"only)+ be (?:mocked|committed|edited|changed|run|imported|used|merged|pushed|deployed|modified|touched|renamed|"
-    r"hard-?coded|logged|deleted|removed|written|called|accessed|reviewed|squashed|rebased|checked)",
-    re.IGNORECASE,
-)
-SO_NO = re.compile(r",? so (?:please )?no (?!need|idea|problem|one|longer|way|rush|doubt|reason)\w", re.IGNORECASE)
-BAN = re.compile(
-    r"no (?!need|idea|problem|worries|one|longer|wonder|way|rush|doubt|thanks|reason|matter|change|such|luck|man|tests? for)"
-    r"(?:more )?(?:than )?(?:[\w`.-]+ ){1,5}?(?:in|from|without|outside|inside|please|anywhere|under|unless)\b|no more [\w`-]+ \w|"
-    r"no (?:[\w`.-]+ ){0,2}[\w`-]{3,}s[.!]*$|"
-    r"keine?n? [\w`-]+ (?:in|im|ohne|bitte|mehr)\b|(?:plus|pas) de [\w`-]+ (?:dans|sans|en|ici)\b|nada de \w|sin \w+ en\b",
-    re.IGNORECASE,
-)
-# A heading above rules.
-HEAD = re.compile(
-    r"\b(?:(?:ground |house |team |project |coding |our |some |few |the |following |my )+(?:rules|conventions|guidelines|"
-    r"standards|principles|preferences)|(?:rules|conventions|guidelines|preferences) (?:for|in|of|here)|do['’]?s and don['’]?ts|"
-    r"things to (?:remember|keep in mind|know)|(?:regeln|konventionen) (?:für|in)|ein paar regeln|"
-    r"(?:règles|conventions) (?:pour|du|de)|quelques règles|(?:reglas|convenciones) (?:para|de)|algunas reglas)\b",
-    re.IGNORECASE,
-)
-# Lines of a log, a trace or a shell.
-FOREIGN_LINE = re.compile(
-    r"\s*(?:\w*(?:Error|Exception|Warning)\b(?::| \()|Traceback \(|at [\w.$<>]+\(|\[?\d{4}-\d\d-\d\d|"
-    r"\[?(?:ERROR|WARN|WARNING|INFO|DEBUG|FATAL|CRITICAL|TRACE)\b|[$❯%] \S|[\w.-]+@[\w.-]+[:~]|[\w./\\-]+:\d+(?::\d+)?:|"
-    r"(?:From|To|Subject|Date|Cc): |[+-]{3} [ab]/|@@ )"
-)
-# Asks to work on a text, which follows.
-ABOUT_TEXT = re.compile(
-    r"\b(?:explain|summari[sz]e|translate|proofread|paraphrase|rewrite|review|tl;?dr|what does (?:this|that|it) (?:mean|say)|"
-    r"read (?:this|the following)|following|below|here(?:['’]s| is| are)|see this|pasted?|copied|from the|according to|"
-    r"erkläre?|fasse?\b.*\bzusammen|übersetze?|folgende\w*|hier (?:ist|sind)|laut|"
-    r"explique|résume|traduis|voici|ci-dessous|selon|explica|resume|traduce|aquí (?:está|tienes)|según)\b",
-    re.IGNORECASE,
-)
 REPORTED = re.compile(
-    r"(?:the |our |my |a |der |die |das |le |la |el )?[\w.-]+(?: [\w.-]+){0,3}? (?:says?|said|wrote|claims?|claimed|told (?:me|us)|"
-    r"suggests?|sagt|sagte|schrieb|meint|dit|a écrit|prétend|dice|dijo|escribió)\b|(?:according to|laut|selon|d['’]après|"
-    r"según) ",
-    re.IGNORECASE,
-)
-# A choice among what the agent offered.
-CHOICE = _any(
-    r"let['’]?s|go (?:with|for)|option|choose|pick|i(?:['’]d| would)? (?:prefer|choose|go|take)|the (?:first|second|third|former|"
-    r"latter)|neither|keep|use|take|yes|no|a|b|c|[1-9]|stick|leave|both|do",
-    r"nimm|lass uns|wir nehmen|variante|ja|nein|lieber|behalte?|verwende|nutze|die (?:erste|zweite)",
-    r"prends|on prend|partons|oui|non|plutôt|garde[sz]?|utilise|la (?:première|deuxième|seconde)",
-    r"vamos con|usa|mejor|s[ií]|no|la (?:primera|segunda)|quédate|mantén",
-    at_start=True,
-)
-BECAUSE = _any(
-    r"because|since|so that|as (?:we|it|they|the)|otherwise|due to|the reason",
-    r"weil|denn|da (?:wir|es|sie|die|der|das)|damit|sonst|wegen",
-    r"parce (?:que|qu['’])|car|puisque?|sinon|pour que",
-    r"porque|ya que|pues|si no|para que|debido a",
-)
-OPTION = re.compile(
-    r"^(?:(?:let['’]?s )?(?:go (?:with|for)|take|do|use|pick|choose)?\s*)?(?:option|variant|variante|opción|choice|number|nr\.?|#)"
-    r"?\s*\(?(?P<name>[a-e1-9])\)?(?=[\s,.:;!–—-]|$)",
-    re.IGNORECASE,
-)
-# What a rule says to use, and what it says not to use any more.
-CHOSEN = re.compile(
-    r"\b(?:use[sd]?|using|prefer|take|run|nimm|nehmen|nutzen?|verwenden?|benutzen?|utilis\w+|prends|usa|usamos|utiliza\w*)\b"
-    r"(?: (?:only|always|immer|toujours|siempre|hier|ici|aquí))? (?P<what>[`\w.-]+)",
-    re.IGNORECASE,
-)
-REJECTED = re.compile(
-    r"\b(?:not|instead of|rather than|no longer|never use|don['’]?t use|stop using|statt|anstatt|nicht mehr|nicht|keine?n?|"
-    r"au lieu de|plutôt que|pas|plus|en lugar de|en vez de|no) (?P<what>[`\w.-]+)",
+    r"(?:the |our |my |a |der |die |das |le |la |el )?[\w.-]+(?: [\w.-]+){0,3}? (?:says?|said|wrote|claims?|claimed|"
+    r"told (?:me|us)|suggests?|sagt|sagte|schrieb|meint|dit|a écrit|prétend|dice|dijo|escribió)\b|(?:according to|"
+    r"laut|selon|d['’]après|según) ",
     re.IGNORECASE,
 )

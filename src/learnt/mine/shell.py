@@ -45,10 +45,10 @@ _STARTERS = frozenset("npx bunx uvx pipx fvm corepack dotenv direnv xvfb-run".sp
 _MAX_SUBCOMMANDS = 4
 # Programs that test or check code, anywhere in a command ...
 _CHECKERS = frozenset(
-    "ava bandit bats biome black clippy commitlint coverage ctest cypress detekt eslint flake8 gofmt golangci-lint "
-    "gotestsum hadolint isort jest karma ktlint markdownlint mocha mypy nextest nose2 nosetests nox nyc oxlint pest "
-    "phpstan phpunit playwright pre-commit prettier pylint pyright pytest rspec rubocop ruff shellcheck staticcheck stylelint "
-    "swiftlint tox tsc ty unittest vitest yamllint".split()
+    "ava bandit bats biome black clippy commitlint coverage ctest cypress detekt eslint flake8 gofmt "
+    "golangci-lint gotestsum hadolint isort jest karma ktlint markdownlint mocha mypy nextest nose2 nosetests "
+    "nox nyc oxlint pest phpstan phpunit playwright pre-commit prettier pylint pyright pytest rspec rubocop ruff "
+    "shellcheck staticcheck stylelint swiftlint tox tsc ty unittest vitest yamllint".split()
 )
 # ... and subcommands that do so.
 _CHECKS = frozenset(
@@ -61,7 +61,12 @@ _TEST_FILE = re.compile(r"(?:^|/)(?:tests?/|tests?\.\w+$|test_[^/]*$|[^/]*[_.]te
 # Programs that run other programs or scripts.
 INTERPRETERS = frozenset("python python3 py node deno ruby perl php bash sh zsh java go npx uvx bunx".split())
 _RUN_SCRIPTS = INTERPRETERS - {"go", "npx", "uvx", "bunx"}
-_INSTALLS = frozenset("add i install remove uninstall upgrade update".split())
+# Subcommands that prepare something, whatever else their names say: `install`, `start:test`, `login:ci`.
+_PREPARES = frozenset(
+    "add dev generate i init install login prepare remove seed serve setup start stop uninstall up update "
+    "upgrade".split()
+)
+_INSTALLS_EXACTLY = (("npm", "ci"), ("pnpm", "ci"), ("bun", "ci"))
 _FORMATTERS = frozenset("fmt format gofmt goimports prettier black gofumpt rustfmt fix autofix".split())
 _SETUP_PROGRAMS = frozenset("cd echo export printf true false sleep pwd set source . wait exit".split())
 _FILTERS = frozenset("head tail grep sed awk sort uniq wc cut tr cat less tee xargs jq".split())
@@ -69,7 +74,7 @@ _FILTERS = frozenset("head tail grep sed awk sort uniq wc cut tr cat less tee xa
 _LOOKING = _FILTERS | frozenset(
     "ls egrep fgrep rg ag ack fd find stat file more tree which type diff cmp du df echo printf yq test [ [[ ps pgrep "
     "lsof netstat ss env printenv whoami id uname date hostname curl wget ping nc dig host man strings xxd od readlink "
-    "realpath basename dirname command pwd kill pkill history".split()
+    "realpath basename dirname command pwd kill pkill history wait-on".split()
 )
 _FILE_CHANGERS = frozenset("cp mv rm rmdir mkdir touch ln chmod chown tar zip unzip".split())
 # Subcommands that change nothing, and subcommands of git that only keep records of the work.
@@ -107,6 +112,13 @@ class Part(Value):
     def intent(self) -> tuple[str, ...]:
         """The program and its subcommands, such as `gh pr diff`, `go test` or `grep`."""
         return (self.program, *_list_subcommands(self.words))
+
+    @property
+    def request(self) -> tuple[str, ...]:
+        """The program and those subcommands that are surely no arguments: up to a verb or a started program."""
+        words = self.intent
+        known = [number for number, word in enumerate(words) if number and (is_verb(word) or word in STARTING_WORDS)]
+        return words if known[-1:] == [len(words) - 2] else words[: max(known, default=0) + 1]
 
     @property
     def text(self) -> str:
@@ -162,10 +174,10 @@ def is_build(part: Part) -> bool:
 def _find_check_words(part: Part) -> set[str]:
     """Return the words that show that a part runs a check."""
     plain = [word for word in part.words[1:] if not word.startswith("-")]
-    installs = part.intent[-1] in _INSTALLS or plain[:1] == ["ci"]
-    if installs or part.program == "git" or part.program in _LOOKING | _FILE_CHANGERS | _SETUP_PROGRAMS:
+    prepares = _WORD_PARTS.split(part.intent[-1])[0] in _PREPARES or part.words[:2] in _INSTALLS_EXACTLY
+    if prepares or part.program == "git" or part.program in _LOOKING | _FILE_CHANGERS | _SETUP_PROGRAMS:
         return set()
-    request_words = part.intent[1:] or tuple(word for word in plain[:1] if not set("/.") & set(word))
+    request_words = tuple(word for word in part.intent[1:] or plain[:1] if not set("/.") & set(word))
     request_words = request_words if part.program == "gh" else (part.program, *request_words)
     checks = {piece for word in request_words for piece in _WORD_PARTS.split(word.lower())} & _CHECKS
     checks |= {"build"} if part.words == ("make",) else set()
@@ -195,7 +207,8 @@ def changes_state(part: Part) -> bool:
     request = part.intent[1:]
     if is_inline or (part.program == "git" and (not request or request[0] in _RECORDS)):
         return False
-    looks = bool(request) and (request[-1] in _LOOKS or request[-1].startswith(_LOOKING_PREFIXES))
+    last = request[-1] if request else ""
+    looks = last in _LOOKS | _LOOKING or last.startswith(_LOOKING_PREFIXES)
     return (not looks or part.program in _GET_PACKAGES) and (is_build(part) or not is_check(part))
 
 
@@ -299,9 +312,7 @@ def _list_subcommands(words: tuple[str, ...]) -> Iterator[str]:
             yield word
         elif word.startswith("-"):
             index += int(_takes_value(words, index))
-        elif not (_PLAIN_WORD.fullmatch(word) or (is_started and _is_script(word))):
-            return
-        elif only_verbs and word not in STARTING_WORDS and not is_verb(word):
+        elif not _is_request(word, is_started=is_started, only_verbs=only_verbs):
             return
         else:
             yield word
@@ -311,6 +322,13 @@ def _list_subcommands(words: tuple[str, ...]) -> Iterator[str]:
             only_verbs = is_started and (_name_program(word) in _CHECKERS or program not in _RUN_SCRIPTS | _STARTERS)
             is_started = word in STARTING_WORDS
         index += 1
+
+
+def _is_request(word: str, *, is_started: bool, only_verbs: bool) -> bool:
+    """Return whether a word can be a subcommand: a plain word, or the script that is started."""
+    if only_verbs and word not in STARTING_WORDS and not is_verb(word):
+        return False
+    return _PLAIN_WORD.fullmatch(word) is not None or (is_started and _is_script(word))
 
 
 def is_verb(word: str) -> bool:

@@ -31,7 +31,6 @@ _RECENT_TASKS = """
      order by 2 desc, 1 desc
      limit :limit
 """
-_NOT_STORED = ("observed", "advice", "retry")
 _VERIFIED_FIELDS = ("tried", "reason", "error", "avoid", "suggestion", "category", "files")
 
 
@@ -226,8 +225,7 @@ def add(database: Database, discovery: Discovery, *, at: int, learning: str = ""
     """Store a discovery once per task; return in how many tasks it has been made."""
     sign = discovery_key(discovery)
     outcome = {"sign": sign, "learning": learning, "skipped": skipped, "created_at": at}
-    fields = {name: value for name, value in discovery.as_dict().items() if name not in _NOT_STORED}
-    row = {"id": text_id("disc", f"{sign} {discovery.task}"), **fields, **outcome}
+    row = {"id": text_id("disc", f"{sign} {discovery.task}"), **discovery.as_evidence(), **outcome}
     row["git_commit"] = row.pop("commit")
     row["files"] = json.dumps(discovery.files, ensure_ascii=False)
     changes = "learning = :learning, skipped = :skipped"
@@ -368,5 +366,6 @@ def note_read(database: Database, source: str, *, size: int, task: str, at: int)
 
 def _read_discovery(row: Row) -> StoredDiscovery:
     row = clean_row(row)
-    discovery = Discovery.from_row(row, files=tuple(read_json(row["files"])), commit=row["git_commit"])
+    unstored = {"observed": "", "advice": ""}
+    discovery = Discovery.from_row(row, files=tuple(read_json(row["files"])), commit=row["git_commit"], **unstored)
     return StoredDiscovery.from_row(row, discovery=discovery)

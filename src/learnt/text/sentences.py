@@ -70,13 +70,16 @@ _SELDOM_LAST = frozenset(
 )
 # A clause that starts with one of these needs another clause, behind a comma or with a predicate of its own.
 _SIDE_CLAUSE = (
-    r"(?i)(?:(?P<comma>because|since|although|though|even (?:though|if)|which|whose|so that|such that|weil|da|obwohl|damit|parce que|"
+    r"(?i)(?:(?P<comma>because|since|although|though|even (?:though|if)|which|whose|so that|such that|weil|da|obwohl|"
+    r"damit|parce que|"
     r"puisque|porque|aunque)|unless|whereas|while|if|when(?:ever)?|until|after|before|once|as soon as|wenn|falls|si|"
     r"quand|lorsque|cuando)\b"
 )
 # A sentence that starts with one of these and does not ask lacks its subject.
 _PREDICATE_FIRST = (
-    r"(?:should|can|could|would|will|may|might|is|are|was|were|has|had|does|did|needs?|isn't|can't|won't)\b"
+    r"(?:(?:so|and|but|also|then|thus) )?(?:must|should|can|could|would|will|may|might|is|are|was|were|has|had|does|"
+    r"did|"
+    r"needs?|isn't|can't|won't)\b"
 )
 _CONNECTED = r"(?:and|or|Or|but|nor|which|whose|that|than|und|oder|aber|sondern|et|ou|mais|y|o|pero)\b"
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
@@ -218,7 +221,11 @@ def _starts_properly(text: str) -> bool:
     """Return whether a sentence starts with a word, and is not only the second half of another or a side clause."""
     if not re.match(r"[\w\"'“‘«„(\[@$/~<¿¡]|[.-][\w/]", text) or re.match(_CONNECTED, text):
         return False
-    if _lacks_subject(text) or (re.match(r"(?:for|of|by|from|with|without)\b", text) and "," not in text):
+    if (
+        re.match(r"X, (?:and|or|but) ", text)
+        or _lacks_subject(text)
+        or (re.match(r"(?:for|of|by|from|with|without)\b", text) and "," not in text)
+    ):
         return False
     side = re.match(_SIDE_CLAUSE, text)
     if side is None or re.search(r"[,:;–—]| then | - ", text[side.end() :]):

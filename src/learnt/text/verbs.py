@@ -23,7 +23,8 @@ _AUXILIARIES = (
     "es era eran está están fue ser será hay debe deben debería puede pueden tiene tienen hace van falla se nimmt "
     "gehört gehören verlangt erwartet benötigt benötigen funktioniert funktionieren fehlt fehlen kommt kommen bleibt "
     "bleiben nutzt verwendet scheitert liefert liest schreibt laufen fonctionne fonctionnent échoue manque manquent "
-    "exige utilise nécessite renvoie attend funciona funcionan necesita necesitan acepta espera requiere devuelve fallan"
+    "exige utilise nécessite renvoie attend funciona funcionan necesita necesitan acepta espera requiere devuelve "
+    "fallan"
 )
 # Verbs whose base form starts an order; regular forms are added.
 _VERBS = (
@@ -39,7 +40,8 @@ _VERBS = (
     "enforce ensure enter escape evaluate evict exceed exclude execute exhaust exist exit expand expect expire explode "
     "export expose extend extract fail fall feed fetch fill filter find finish fire fit fix flag flatten flip flush "
     "follow forbid force forget fork format forward freeze generate get give go grab grant group grow guarantee guard "
-    "guess hand handle hang happen hash help hide hit hold honor honour ignore implement import improve include increase "
+    "guess hand handle hang happen hash help hide hit hold honor honour ignore implement import improve include "
+    "increase "
     "increment indicate infer inherit initialise initialize inject inline insert inspect install instantiate intercept "
     "interpolate interpret introduce invalidate invoke isolate join jump keep kill know lack land launch lead leak "
     "learn leave let lie limit link lint list listen live load localise localize lock log look loop lose lower "
@@ -78,7 +80,8 @@ _PRESENT = r"(?:izes|ises|ifies|lates|rates|nates|tates|cates|duces|solves|serve
 # Words behind which a base form is the predicate.
 _BEFORE_VERBS = frozenset("i we you they to please never always not just who which that".split())
 _FOREIGN = frozenset(
-    "der das den dem des ein eine einen und oder nicht nur mit ohne von zu für im am le les des une et ou pas avec sans "
+    "der das den dem des ein eine einen und oder nicht nur mit ohne von zu für im am le les des une et ou pas avec "
+    "sans "
     "pour dans du au el los las una y no con sin para por del que".split()
 )
 _MIN_FOREIGN_WORDS = 6

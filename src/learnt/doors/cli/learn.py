@@ -126,7 +126,9 @@ def _record(learnt: list[MiningReport], failures: list[str]) -> dict[str, Any]:
 def _print_summary(past: UnreadHistory, record: dict[str, Any]) -> None:
     say(f"Read {record['read']} of {len(past.transcripts) + len(past.commits)} transcripts and commits.")
     say(f"{format_count(len(record['learnings']), 'new learning')}, {len(record['repeated'])} known already.")
-    if record["learnings"]:
+    if record["proposed"]:
+        say(f"{format_count(len(record['proposed']), 'proposal')} for you to decide on.")
+    if record["learnings"] or record["proposed"]:
         say("`learnt review` shows them one by one.")
     for reason in record["failures"][:5]:
         note(reason)

@@ -29,6 +29,7 @@ from learnt.text.fence import fenced, without_tags
 CALLER: ContextVar[str] = ContextVar("caller", default="mcp")
 """The name that the history records for changes made here."""
 
+_MAX_SIMILAR = 3
 _TaskId = Annotated[str, Field(description="The id that `brief` gave, task_…")]
 _Paths = Annotated[tuple[str, ...], Field(description="Files that are worked on")]
 _WHEN = (
@@ -111,9 +112,11 @@ class Tools:
                 triggers={"files": list(files), "commands": list(commands)},
                 task=task,
             )
+            similar = memory.similar(learning, _MAX_SIMILAR) if is_new else []
         redacted = f"\nsecrets redacted: {memory.redactions}" if memory.redactions else ""
         known = "" if learning.status == "active" else f" ({learning.status})"
-        return f"{'Kept' if is_new else f'Known already{known}'}: {learning.id}{redacted}"
+        others = "".join(f"\nsimilar ({one.verdict}): {one.learning.id}" for one in similar)
+        return f"{'Kept' if is_new else f'Known already{known}'}: {learning.id}{others}{redacted}"
 
     def debrief(
         self,
