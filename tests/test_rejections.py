@@ -10,17 +10,7 @@ from learnt.mine.norms import states_rule
 from learnt.mine.quality import find_flaw
 from learnt.mine.rejections import observe_rejections
 from learnt.model import Discovery
-from tests.support.rejections import (
-    NOT_TAUGHT_BY_CHECKS,
-    NOT_TAUGHT_BY_REVIEWS,
-    REMARKS,
-    RULES,
-    TAUGHT_BY_CHECKS,
-    TAUGHT_BY_REVIEWS,
-    CheckCase,
-    Happened,
-    ReviewCase,
-)
+from tests.support.rejections import CHECKS, REVIEWS, SENTENCES, CheckCase, Happened, ReviewCase
 
 FOLDER = "/srv/shop"
 
@@ -48,17 +38,17 @@ class Conversation:
             self.call("edit", after, path=f"{FOLDER}/{path}", before=before, output="The file has been updated.")
 
     def learn(self) -> list[Discovery]:
-        return list(observe_rejections(self.steps, folder=FOLDER))
+        return observe_rejections(self.steps, folder=FOLDER)
 
 
 def converse(case: CheckCase) -> list[Discovery]:
-    command, output, happened, _ = case
     conversation = Conversation()
-    conversation.call("run", command, output=f"Exit code 1\n{output}", failed=True)
-    for event in happened:
+    conversation.call("run", case.command, output=f"Exit code 1\n{case.output}", failed=True)
+    for event in case.happened:
         conversation.happen(event)
-    last = happened[-1]
-    conversation.call("run", last[1] if len(last) == 2 and command.startswith("git commit") else command, output="ok")
+    last = case.happened[-1]
+    is_changed = len(last) == 2 and case.command.startswith("git commit")
+    conversation.call("run", last[1] if is_changed else case.command, output="ok")
     return conversation.learn()
 
 
@@ -73,45 +63,43 @@ def says(draft: LearningDraft, must: tuple[str, ...]) -> bool:
 
 
 def name(case: CheckCase | ReviewCase) -> str:
-    return " ".join(case[0].split())[:40]
+    return " ".join((case.command if isinstance(case, CheckCase) else case.text).split())[:40]
 
 
-@pytest.mark.parametrize("case", TAUGHT_BY_CHECKS, ids=name)
+@pytest.mark.parametrize("case", [case for case in CHECKS if case.must], ids=name)
 def test_what_a_check_demands_is_learnt_with_what_fulfilled_it(case: CheckCase) -> None:
     learnt = drafts(converse(case))
 
-    assert any(says(draft, case[3]) for draft in learnt), learnt
+    assert any(says(draft, case.must) for draft in learnt), learnt
     assert all(draft.action for draft in learnt)
 
 
-@pytest.mark.parametrize("case", NOT_TAUGHT_BY_CHECKS, ids=name)
+@pytest.mark.parametrize("case", [case for case in CHECKS if not case.must], ids=name)
 def test_unfinished_code_and_mishaps_teach_nothing(case: CheckCase) -> None:
     assert converse(case) == []
 
 
-@pytest.mark.parametrize("case", [case for case in TAUGHT_BY_CHECKS if len(case[2][0]) == 3], ids=name)
+@pytest.mark.parametrize("case", [case for case in CHECKS if case.must and len(case.happened[0]) == 3], ids=name)
 def test_a_check_that_still_fails_has_not_accepted_anything(case: CheckCase) -> None:
-    command, output, happened, _ = case
     conversation = Conversation()
-    conversation.call("run", command, output=output, failed=True)
-    for event in happened:
+    conversation.call("run", case.command, output=case.output, failed=True)
+    for event in case.happened:
         conversation.happen(event)
-    conversation.call("run", command, output=output, failed=True)
+    conversation.call("run", case.command, output=case.output, failed=True)
 
     assert conversation.learn() == []
 
 
-@pytest.mark.parametrize("case", TAUGHT_BY_REVIEWS, ids=name)
+@pytest.mark.parametrize("case", [case for case in REVIEWS if case.must], ids=name)
 def test_a_rule_that_a_reviewer_states_is_learnt_when_it_was_heeded(case: ReviewCase) -> None:
-    review, must = case
-    learnt = drafts(list(observe_rejections([Step(kind="said", text=review)])))
+    learnt = drafts(observe_rejections([Step(kind="said", text=case.text)]))
 
-    assert any(says(draft, must) for draft in learnt), learnt
+    assert any(says(draft, case.must) for draft in learnt), learnt
 
 
-@pytest.mark.parametrize("case", NOT_TAUGHT_BY_REVIEWS, ids=name)
+@pytest.mark.parametrize("case", [case for case in REVIEWS if not case.must], ids=name)
 def test_a_remark_on_one_place_teaches_nothing(case: ReviewCase) -> None:
-    assert list(observe_rejections([Step(kind="said", text=case[0])])) == []
+    assert observe_rejections([Step(kind="said", text=case.text)]) == []
 
 
 def test_a_review_that_a_person_pastes_counts_once_its_file_was_changed() -> None:
@@ -131,22 +119,17 @@ def test_a_review_that_a_person_pastes_counts_once_its_file_was_changed() -> Non
 
     assert found.text == "Webhook handlers must be idempotent"
     assert found.files == ("billing/stripe.py",)
-    assert "rejected a change in `billing/stripe.py`" in found.excerpt
+    assert "rejected a change in `billing/stripe.py`" in found.observed
 
 
 def test_what_was_fixed_is_not_said_as_if_it_were_true() -> None:
-    case = next(case for case in TAUGHT_BY_CHECKS if "not listed in .env.example" in case[1])
+    case = next(case for case in CHECKS if "not listed in .env.example" in case.output)
 
     (draft,) = drafts(converse(case))
 
     assert draft.title.startswith("Change `.env.example` as well")
 
 
-@pytest.mark.parametrize("sentence", RULES)
-def test_a_rule_in_general_is_recognised(sentence: str) -> None:
-    assert states_rule(sentence)
-
-
-@pytest.mark.parametrize("sentence", REMARKS)
-def test_a_remark_on_one_case_is_no_rule(sentence: str) -> None:
-    assert not states_rule(sentence)
+@pytest.mark.parametrize(("sentence", "is_rule"), SENTENCES.items())
+def test_a_rule_in_general_is_told_from_a_remark_on_one_case(sentence: str, is_rule: bool) -> None:
+    assert states_rule(sentence) is is_rule

@@ -36,7 +36,7 @@ from learnt.llm.calls import cost_usd
 from learnt.mine.commits import observe_commit
 from learnt.mine.lessons import observe_words
 from learnt.mine.observe import observe_steps
-from learnt.mine.rejections import observe_rejections
+from learnt.mine.rejections import RejectionWatch
 from learnt.model import Debrief, Task, Value, text_id
 from learnt.store import mined, session_database, tasks
 from learnt.system.git import Commit, commit_at, commits
@@ -184,11 +184,14 @@ def read_conversation(
     """
     listener = Listener()
     watch = StepWatch(listener.heard)
-    heard_steps = watch.follow(listener.follow(steps(path, session_database)))
-    by_steps = watch.note(observe_steps(heard_steps, folder=folder or context.root))
-    by_rejections = observe_rejections(steps(path, session_database), folder=folder or context.root)
-    by_words = observe_words(remove_sigils(messages[-1] if messages else ""))
-    found = (discovery.replace(commit=discovery.commit or commit) for discovery in chain(by_steps, by_rejections, by_words))
+    rejections = RejectionWatch(folder or context.root)
+    heard_steps = watch.follow(listener.follow(rejections.follow(steps(path, session_database))))
+    by_steps = list(watch.note(observe_steps(heard_steps, folder=folder or context.root)))
+    by_words = rejections.drop_told(observe_words(remove_sigils(messages[-1] if messages else "")))
+    found = (
+        discovery.replace(commit=discovery.commit or commit)
+        for discovery in chain(by_steps, rejections.found, by_words)
+    )
     discoveries = [redact_discovery(context, discovery, task) for discovery in found]
     # The last message may not be in the transcript yet.
     is_unwritten = watch.is_unwritten and not states_learning(messages[-1] if messages else "")

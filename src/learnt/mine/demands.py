@@ -32,7 +32,7 @@ PATH = re.compile(
     r"\.\w[\w.-]+\w"
 )
 # What stands in front of a message: signs, times, a level, who says it, and the place.
-_SIGNS = r"(?:[\s|│┃║>✖✗✘×•*⧗❯↗→!=-]+|E\s{2,})"
+_SIGNS = r"(?:\*\* \(\w+\) |[\s|│┃║>✖✗✘×•*⧗❯↗→!=^~-]+|E\s{2,})"
 _LEVEL = (
     r"(?:\[?(?i:error|err|warning|warn|fatal|fail(?:ed|ure)?|info|note|remote|denied|violation)\]?(?:\[[\w-]+\])?"
     r"(?::|\s+•|\s{1,}(?=\S)|!)\s*)"
@@ -42,7 +42,7 @@ _EXCEPTION = r"(?:(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Failure|Violation):
 _POSITION = r"(?:(?P<file>[\w.@+/-]+\.\w{1,8})(?::\d+(?::\d+)?:?|\(\d+,\d+\):?| line \d+:?|:)(?: - |\s+|(?<=:)(?=\S)))"
 _TEST = r"(?:FAILED \S+ - )"
 _NUMBERS = r"(?:\d+:\d+\s+|\d{1,2}:\d\d:\d\d\S*\s+)"
-_LINT_CODE = r"(?:\[?[A-Z]\]?:? (?=[A-Z↗])|[A-Z][\w-]*/[\w/-]+: |[A-Z]{1,5}\d{2,5}:? )"
+_LINT_CODE = r"(?:\[?[A-Z]\]?:? (?=[A-Z↗])|[A-Z][\w-]*/[\w/-]+: |(?:\w*file(?::\d+)? )?[A-Z]{1,5}\d{2,5}:? )"
 _PREFIX = re.compile(rf"(?:{_SIGNS}|{_TEST}|{_NUMBERS}|{_LEVEL}|{_POSITION}|{_EXCEPTION}|{_LINT_CODE}|{_TOOL})")
 _RULE_ENDS = (
     re.compile(r"\s{2,}(?P<rule>@?[\w-]+(?:/[\w-]+)*)$"),  # eslint
@@ -86,7 +86,7 @@ _FORBIDDEN = re.compile(
     re.IGNORECASE,
 )
 _LIMIT = re.compile(
-    r"\b(?:threshold|size limit|limit (?:has|of|is)|budget|at (?:least|most)|minimum|maximum|quota|"
+    r"\b(?:threshold|size limit|limit (?:has|of|is)|budget|minimum|maximum|quota|"
     r"exceeds? (?:the )?(?:\w+ )?"
     r"(?:limit|budget|maximum|\d+ ?[km]?b))\b|below (?:the )?(?:required|minimum|threshold|\d)",
     re.IGNORECASE,
@@ -113,6 +113,9 @@ _COMPILER = re.compile(
 )
 _QUOTED_SENTENCE = re.compile(r"(?<=\s)['\"“](\S+(?: [^'\"”\s]+){3,})['\"”](?=\s|$)")
 _CLAUSE_END = re.compile(r" ?[:;] |\. | \(|\)(?=\s|$)")
+# Columns of a report: the last one is the message.
+_COLUMN_END = re.compile(r" (?:\||-) ")
+_ASIDE = re.compile(r"^\W*(?:help|note|hint|tip)\b", re.IGNORECASE)
 _HEADING_PATH = re.compile(r"^(?:/|\.{0,2}/)?(?:[\w.@+-]+/)+[\w.@+-]+\.\w{1,8}:?$")
 
 
@@ -128,10 +131,15 @@ class Demand(Value):
     """Whether it says what holds in general, so that it is worth knowing whatever was done about it."""
 
     @property
+    def is_limit(self) -> bool:
+        """Whether a limit was exceeded: then what was done about it says little about the next time."""
+        return _LIMIT.search(self.message) is not None
+
+    @property
     def is_timeless(self) -> bool:
         """Whether it is true after the check has passed, too: a duty or an order, not what is missing in one "
         "place."""
-        is_state = _ABSENT.search(self.message) or _LIMIT.search(self.message)
+        is_state = _ABSENT.search(self.message) or self.is_limit
         return self.is_rule or ((has_duty(self.message) or prescribes(self.message)) and not is_state)
 
     @property
@@ -166,7 +174,7 @@ def _list_lines(output: str) -> Iterator[str]:
 
 
 def _read_line(line: str, file: str, folder: str) -> Demand | None:
-    if _COMPILER.search(line) or _SUMMARY.match(line.strip(" \t✖✗×│┃>")):
+    if _COMPILER.search(line) or _SUMMARY.match(line.strip(" \t✖✗×│┃>")) or _ASIDE.match(line):
         return None
     message, rule = line.strip(), ""
     for pattern in _RULE_ENDS:
@@ -178,11 +186,27 @@ def _read_line(line: str, file: str, folder: str) -> Demand | None:
             break
         file = prefix["file"] or file
         place = prefix.end()
-    message = fold(generalise(message[place:], folder)).strip(" .:")
+    message, named = _drop_columns(_strip(generalise(message[place:], folder)))
+    file = file or named
     if not is_demand(message):
         return None
     is_rule = any(states_rule(clause, is_prose=False) for clause in split_clauses(message))
     return Demand(message=message, file=generalise(file, folder), rule=rule, is_rule=is_rule)
+
+
+def _drop_columns(message: str) -> tuple[str, str]:
+    """Return the last column of a report's line, and the file that the line is about; empty if it names none first."""
+    columns = _COLUMN_END.split(message)
+    if len(columns) > 1 and demands(columns[-1]):
+        paths = PATH.findall(" ".join(columns[:-1]))
+        return _strip(columns[-1]), paths[0] if paths else ""
+    path = PATH.match(message)
+    return message, path[0] if path and "." in path[0] and not path[0].startswith("/") else ""
+
+
+def _strip(message: str) -> str:
+    message = fold(message).strip(" .:")
+    return message[1:-1] if message[:1] == "(" and message.find(")") == len(message) - 1 else message
 
 
 def is_demand(message: str) -> bool:
@@ -218,9 +242,17 @@ def split_clauses(message: str) -> list[str]:
 
 def find_whole_rule(demand: Demand) -> str:
     """Return what a demand says in general, as a sentence that can be understood alone; empty if there is none."""
-    rules = [clause for clause in split_clauses(demand.message) if states_rule(clause, is_prose=False)]
-    candidates = (*rules, demand.message) if demand.is_timeless else rules
+    clauses = split_clauses(demand.message)
+    rules = [clause for clause in clauses if states_rule(clause, is_prose=False)]
+    orders = [clause for clause in clauses[1:] if _is_order(clause)]
+    candidates = (*rules, demand.message, *orders) if demand.is_timeless else (*rules, *orders)
     return next((sentence for rule in candidates if _stands_alone(sentence := _capitalise(rule))), "")
+
+
+def _is_order(clause: str) -> bool:
+    """Return whether a clause says what to do, whatever stands before it: `Use a token from tokens.css`."""
+    first = next(iter(list_words(clause)), "")
+    return first[:1].isupper() and is_base_form(first) and not clause.endswith("instead")
 
 
 def _stands_alone(sentence: str) -> bool:

@@ -13,9 +13,13 @@ from collections.abc import Iterator, Sequence
 _MAX_SENTENCE_LENGTH = 800
 _MAX_SUBJECT_WORDS = 25
 _NAME = "\N{BULLET}"
+_USUALLY = "usually"
 # Code in backticks, a path, a call, or an identifier with a dot or an underscore.
 _NAMES = re.compile(r"`[^`\n]*`|[\w.@-]*/[\w./*-]+|\b\w+(?:\.\w+)+(?:\(\))?|\w+\(\)|\b\w+_\w+\b")
-_CLAUSE_END = re.compile(r"[;:,()–—]|(?<=\w)[.!](?=\s|$)| - ")
+_CLAUSE_END = re.compile(
+    r"[;:,()–—]|(?<=\w)[.!](?=\s|$)| - | (?:because|since|although|while|whereas|which|weil|denn|obwohl|parce que|car|"
+    r"porque|aunque) "
+)
 _TOKEN = re.compile(rf"{_NAME}|[^\W\d_][\w'’-]*")
 # Duties of several words are written as one.
 _JOINED = (
@@ -28,6 +32,8 @@ _JOINED = (
     (r"(?:belongs?|go|goes|come|comes) (?:in|into|through|via|from|under|to)\b", "belong"),
     (r"(?:do(?:n't|es not|es ?n't)|do not)", "don't"),
     (r"by (?:policy|convention)", "policy"),
+    (r"(?<=\w )are (?:\w+ed|set|put|sent|read|made|done|built|written|kept) (?:through|via|from|as)\b", _USUALLY),
+    (r"(?<=we )(?:use|prefer|avoid|require|want|keep|put|stick|rely)\b", "must"),
     (r"or else|otherwise|or (?:they|it)\b|sonst|sinon|de lo contrario", "otherwise"),
     (r"(?:doi(?:t|vent)|devr(?:a|ont|ait|aient)|il faut)", "doivent"),
     (r"(?:deben?|hay que|tienen? que|debería\w*)", "deben"),
@@ -40,11 +46,17 @@ _SCOPE = re.compile(
     r"project|team|"
     r"workspace|account|organi[sz]ation|company|app(?:lication)?|product)\b|\bin diesem (?:projekt|repo\w*)\b|"
     r"\bdans ce (?:projet|dépôt)\b|\ben este (?:proyecto|repositorio)\b|"
+    r"\beverywhere(?: (?:else|in))?\b|"
     r"\b(?:like|as) (?:in )?(?:its neighbou?rs|everywhere|elsewhere|all (?:the )?(?:others?|\w+s)|(?:the|"
     r"every) (?:others?|rest))\b",
     re.IGNORECASE,
 )
 _SCOPE_WORD = "scopewide"
+# A sentence that says of itself that it is a rule.
+_CONVENTION = re.compile(
+    r"\W*(?:(?:our|the|a|house|team|project) )*(?:convention|rule|policy|guideline|standard|konvention|regel|"
+    r"convention|règle|regla|norma)s?(?: (?:here|is|in \w+ \w+))*\W*:"
+)
 _ABSOLUTE = frozenset(
     "never always forbidden banned prohibited mandatory policy mustn't nie niemals immer jamais toujours nunca "
     "siempre "
@@ -53,7 +65,7 @@ _ABSOLUTE = frozenset(
 _DUTIES = _ABSOLUTE | frozenset(
     "must should shouldn't shall need needs require requires required only can't allowed permitted belong don't "
     "otherwise "
-    "müssen muss dürfen darf sollen sollten sollte gehören gehört nur kein keine keinen doivent deben".split()
+    "usually müssen muss dürfen darf sollen sollten sollte gehören gehört nur kein keine keinen doivent deben".split()
 )
 # What a tool cannot do is no duty.
 _DUTIES_OF_TOOLS = _DUTIES - {"can't", "otherwise"}
@@ -69,14 +81,12 @@ _DEFINITE = frozenset(
     "sie ich du le la ce cette c'est il elle je tu el esta este esto yo maybe perhaps".split()
 )
 _GENERAL = frozenset(
-    "we our every each all any no whoever whatever whenever a an only everything everyone nothing nobody such "
+    "we our every each all any no whoever whatever whenever a an everything everyone nothing nobody such "
     "wir unsere jede jeder jedes alle kein keine nous on nos chaque tous toutes aucun aucune les nosotros nuestras "
     "nuestros "
     "todos todas cada ningún ninguna los las".split()
 )
-_CASE = frozenset(
-    "here this that above below was were had did been became will would could might hier ici aquí".split()
-)
+_CASE = frozenset("here this that was were had did been became will would could might hier ici aquí".split())
 _FIRST_PERSON = frozenset("i i'm i've i'll me my ich je yo".split())
 _PLURAL = re.compile(r"[\w-]*[^\Wsui_]s$|data$|people$|children$")
 
@@ -88,6 +98,8 @@ def states_rule(sentence: str, *, is_prose: bool = True) -> bool:
     articles out, so that only a plural is general there.
     """
     text = _write_as_words(sentence)
+    if is_prose and _CONVENTION.match(text):
+        return True
     if "?" in text or not _FIRST_PERSON.isdisjoint(_TOKEN.findall(text)):
         return False
     return any(_is_rule(clause, is_prose=is_prose) for clause in _split_clauses(text))
@@ -120,8 +132,10 @@ def _split_clauses(text: str) -> Iterator[list[str]]:
 
 
 def _is_rule(words: Sequence[str], *, is_prose: bool) -> bool:
-    if words[0] in _STANDING_ORDERS and len(words) > 2 and not words[1].endswith("ing"):
+    if words[0] in _STANDING_ORDERS and len(words) > 2 and words[1] not in _DEFINITE and not words[1].endswith("ing"):
         return _CASE.isdisjoint(words)
+    if words[0] == "only":
+        words = words[1:]  # `only admins may …` is about admins
     known_duties = _DUTIES if is_prose else _DUTIES_OF_TOOLS
     place = next((place for place, word in enumerate(words) if word in known_duties), -1)
     if place < 0 or place > _MAX_SUBJECT_WORDS:
@@ -134,6 +148,8 @@ def _is_rule(words: Sequence[str], *, is_prose: bool) -> bool:
 
 def _is_general(subject: Sequence[str], duties: frozenset[str], *, is_prose: bool) -> bool:
     first = subject[0]
+    if duties == {_USUALLY}:
+        return first in _GENERAL  # what is done to some things may be the mistake
     if first in _GENERAL:
         return first not in ("a", "an") or bool(duties - {"need", "needs", "should"})
     if first == "die" and duties & _PLURAL_DUTIES:

@@ -28,15 +28,16 @@ from learnt.mine.demands import (
     split_clauses,
 )
 from learnt.mine.norms import states_rule
-from learnt.mine.reviews import Remark, cut_clause, describe_remark, find_rules, looks_like_review, read_remarks
+from learnt.mine.reviews import Remark, describe_remark, find_rules, looks_like_review, read_remarks
 from learnt.mine.shell import Part, is_check, split_command
 from learnt.model import TITLE_LIMIT, Discovery, Value
 from learnt.text.clean import clean
-from learnt.text.sentences import is_whole, read_sentences
+from learnt.text.sentences import is_whole, read_sentences, split_sentences
 from learnt.text.triggers import beginning_and_end
 from learnt.text.verbs import is_past, list_words
 from learnt.text.words import words
 
+_MAX_FOUND = 1_000
 _MAX_OPEN_CALLS = 200
 _MAX_REJECTIONS = 20
 _MAX_CHANGES = 60
@@ -49,13 +50,13 @@ _MAX_MESSAGE_LENGTH = 20_000
 _FORGET_AFTER = 80
 _MAX_SHOWN_LENGTH = 80
 _MAX_ERROR_LENGTH = 300
-_MAX_QUOTE_LENGTH = 70
 _LOOKING = frozenset(
     "ls cat head tail grep rg find sed awk stat file less diff tree pwd echo which type wc jq curl sleep true "
     "cd".split()
 )
 _GIT_LOOKING = frozenset("status diff log show branch blame remote fetch stash add".split())
 _GATES = (("git", "commit"), ("git", "push"), ("git", "merge"))
+_SETTINGS_FILE = re.compile(r"\.(?:ya?ml|toml|tf|hcl|ini|cfg|json)$|file$")
 _CODE = re.compile(r"`([^`\n]+)`")
 _IDENTIFIER = re.compile(r"[A-Za-z_][\w]*")
 _DEFINES = r"\b(?:def|class|func|fn|function|const|let|var|type|interface|struct)\s+{}\b|^\s*{}\s*="
@@ -79,9 +80,12 @@ class _Remedy(Value):
     """What was changed."""
 
     text: str
+    line: str = ""
+    """What was written, without its place; empty if it is not a line or two."""
     path: str = ""
     is_elsewhere: bool = False
     """Whether the check named this file, and complained about another one."""
+    is_command: bool = False
 
 
 class _Rejection(Value):
@@ -101,14 +105,36 @@ class _Rejection(Value):
         return {part.intent for part in self.parts}
 
 
-def observe_rejections(steps: Iterable[Step], *, folder: str = "") -> Iterator[Discovery]:
-    """Yield what was rejected in a conversation and then accepted. Paths below `folder` become relative."""
-    readers: dict[bool, RejectionReader] = {}
-    for step in steps:
-        yield from readers.setdefault(step.aside, RejectionReader(folder)).read(step)
+def observe_rejections(steps: Iterable[Step], *, folder: str = "") -> list[Discovery]:
+    """Return what was rejected in a conversation and then accepted. Paths below `folder` become relative."""
+    watch = RejectionWatch(folder)
+    for _ in watch.follow(steps):
+        pass
+    return watch.found
 
 
-class RejectionReader:
+class RejectionWatch:
+    """Follows the steps of a conversation, and collects what was rejected in it and then accepted."""
+
+    def __init__(self, folder: str = "") -> None:
+        self._readers = {aside: _RejectionReader(folder) for aside in (False, True)}
+        self.found: list[Discovery] = []
+
+    def follow(self, steps: Iterable[Step]) -> Iterator[Step]:
+        """Yield the steps, for another reader."""
+        for step in steps:
+            if len(self.found) < _MAX_FOUND:
+                self.found += self._readers[step.aside].read(step)
+            yield step
+
+    def drop_told(self, lessons: Iterable[Discovery]) -> Iterator[Discovery]:
+        """Yield the lessons that are not already told by a rejection, such as a reviewer's rule."""
+        told = {sentence for found in self.found for sentence in (found.text, *split_sentences(found.worked))}
+        keys = {sentence.rstrip(" .").casefold() for sentence in told}
+        return (lesson for lesson in lessons if lesson.excerpt.rstrip(" .").casefold() not in keys)
+
+
+class _RejectionReader:
     """Reads the steps of one conversation and remembers what was rejected and is not settled yet."""
 
     def __init__(self, folder: str) -> None:
@@ -229,10 +255,11 @@ class RejectionReader:
                     waiting.append(rejection)
                 continue
             since = [change for change in self._changes if change.at > rejection.at]
-            if not since and call.text != rejection.command and not rejection.intents & set(_GATES):
-                waiting.append(rejection)  # it is rather a step towards the check's demand
+            is_gate = bool(rejection.intents & set(_GATES))
+            if not any(change.path for change in since) and call.text != rejection.command and not is_gate:
+                waiting.append(rejection)  # the call was changed, not what it checks
                 continue
-            if not any(change.path for change in since) and rejection.intents & set(_GATES):
+            if not any(change.path for change in since) and is_gate:
                 since = [*since, _Change(at=self._now, parts=parts, command=call.text[:_MAX_TEXT_LENGTH])]
             said = [text for at, text in self._said if at >= rejection.at]
             yield from _learn(rejection, since, said, self._folder)
@@ -258,24 +285,43 @@ def _learn(rejection: _Rejection, since: Sequence[_Change], said: Sequence[str],
             where = _shorten_path(demand.file, folder) if demand.file else rejection.edited
             files = dict.fromkeys((where, remedy.path)) if where and remedy.path else (where,)
             found = evidence.replace(error=demand.message, files=tuple(filter(None, files)))
-            yield found.replace(text=_put(demand, check, explanation, remedy), worked=remedy.text)
+            text = _put(demand, check, explanation, remedy)
+            yield _advise(found.replace(text=text, worked=remedy.text), remedy, where)
     remedy = _find_remedy(Demand(message=explanation), since, folder) if explanation and not has_yielded else None
     first = next((demand.message for demand in rejection.demands), "") or find_error(rejection.output)
     error = generalise(first, folder)[:_MAX_ERROR_LENGTH]
     if remedy and error:
-        yield evidence.replace(text=cut_clause(explanation), error=error, worked=remedy.text)
+        found = evidence.replace(text=explanation, error=error, worked=remedy.text)
+        yield _advise(found, remedy, "")
+
+
+def _advise(discovery: Discovery, remedy: _Remedy, where: str) -> Discovery:
+    """Return a discovery with what happened, as something of the past, and with what to do."""
+    place = f" a change of `{where}`" if where else ""
+    observed = (
+        f"`{discovery.failed}` rejected{place or ' a change'}: “{discovery.error}”. It passed with {remedy.text}."
+    )
+    advice = f"Write it so from the start, for example {remedy.text}."
+    if remedy.is_command:
+        advice = f"Do it so from the start: {remedy.text}."
+    elif remedy.is_elsewhere:
+        advice = (
+            f"Change `{remedy.path}` in the same go, for example {remedy.text.removesuffix(f' in `{remedy.path}`')}."
+        )
+    return discovery.replace(observed=observed, advice=advice)
 
 
 def _is_worth_knowing(demand: Demand, rejection: _Rejection, since: Sequence[_Change]) -> bool:
     """Return whether a demand is more than a word on unfinished code.
 
-    In a test run only a rule in general is, or a demand that names the place of its remedy.
+    In a test run only a rule in general is, a demand that names the place of its remedy, or one about settings.
     """
     parts = [part for change in since for part in change.parts]
     if find_requested_command(demand.message, parts) is not None:
         return False  # what has to be run first is learnt from the command
     if is_test_run(rejection.output):
-        return demand.is_rule or any(_is_named(demand, change) for change in since)
+        is_settings = _SETTINGS_FILE.search(demand.file) is not None
+        return demand.is_rule or is_settings or any(_is_named(demand, change) for change in since)
     has_edit = any(change.path for change in since)
     return has_edit or demand.is_rule or prescribes(demand.message) or bool(rejection.intents & set(_GATES))
 
@@ -285,31 +331,30 @@ def _put(demand: Demand, check: str, explanation: str, remedy: _Remedy) -> str:
     if rule := find_whole_rule(demand):
         return rule
     if explanation:
-        return cut_clause(explanation)
+        return explanation
     rules = [clause for clause in split_clauses(demand.message) if states_rule(clause, is_prose=False)]
     said = rules[0] if rules else demand.message
     if remedy.is_elsewhere:
         start = f"Change `{remedy.path}` as well, or `{check}` says"
         quoted = _quote(said, TITLE_LIMIT - len(start))
         return f"{start} {quoted}" if quoted else f"Change `{remedy.path}` as well: `{check}` checks it"
-    start = f"When `{check}` says"
-    quoted = _quote(said, TITLE_LIMIT - len(start) - len(remedy.text) - len(", it wants "))
-    return (
-        f"{start} {quoted}, it wants {remedy.text}"
-        if quoted
-        else f"`{check}` rejects this: {_quote(said, TITLE_LIMIT)}"
-    )
+    order = f"{'Run' if remedy.is_command else 'Write'} {remedy.line}, or `{check}` says" if remedy.line else ""
+    quoted = _quote(said, TITLE_LIMIT - len(order)) if order and not demand.is_limit else ""
+    if quoted:
+        return f"{order} {quoted}"
+    start = f"`{check}` rejects this:"
+    return f"{start} {_quote(said, TITLE_LIMIT - len(start)) or _cut(said, TITLE_LIMIT - len(start))}"
 
 
 def _quote(message: str, room: int) -> str:
-    """Return a message in quotation marks, or its first clause that fits and demands something; empty if none "
-    "does."""
-    room = min(room - 3, _MAX_QUOTE_LENGTH)
+    """Return a message in quotation marks, or its first clause that fits and demands something; empty if none does."""
     clauses = [message, *(clause for clause in split_clauses(message) if demands(clause))]
-    fitting = next((clause for clause in clauses if len(clause) <= room), "")
-    if not fitting and room == _MAX_QUOTE_LENGTH:
-        fitting = f"{message[: room - 2].rpartition(' ')[0]} …"
+    fitting = next((clause for clause in clauses if len(clause) + len(" “”") <= room), "")
     return f"“{fitting}”" if fitting else ""
+
+
+def _cut(message: str, room: int) -> str:
+    return f"“{message[: room - len(' “ …”')].rpartition(' ')[0]} …”"
 
 
 def _name_check(rejection: _Rejection) -> str:
@@ -332,16 +377,19 @@ def _find_remedy(demand: Demand, since: Sequence[_Change], folder: str) -> _Reme
     own = [change for change in edits if demand.file and change.path.endswith(demand.file.rpartition("/")[2])]
     for change in (*named, *own, *edits):
         if not change.path:
-            return _Remedy(text=f"`{_show_command(change, demand, folder)}`")
+            command = f"`{_show_command(change, demand, folder)}`"
+            return _Remedy(text=command, line=command, is_command=True)
         line = _show_change(change, demand.message)
         where = f" in `{change.path}`" if change not in own else ""
         return _Remedy(
             text=f"{line}{where}" if line else f"a change of `{change.path}`",
+            line=line,
             path=change.path,
             is_elsewhere=change in named and change not in own,
         )
     commands = [part for change in since for part in change.parts if not _is_harmless(part) and not is_check(part)]
-    return _Remedy(text=f"`{format_command(commands[0], folder)}`") if commands else None
+    command = f"`{format_command(commands[0], folder)}`" if commands else ""
+    return _Remedy(text=command, line=command, is_command=True) if command else None
 
 
 def _show_command(change: _Change, demand: Demand, folder: str) -> str:

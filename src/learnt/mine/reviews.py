@@ -39,6 +39,7 @@ _MAX_ANSWER_LENGTH = 120
 _MAX_HEADER_LENGTH = 90
 _MAX_PLACES = 5
 _MAX_SENTENCES = 40
+_MAX_EXCERPT_LENGTH = 1_000
 _FILE = re.compile(
     r"`?\b((?:[\w.-]+/)*[\w-]+\.(?:[cm]?[jt]sx?|pyi?|go|rs|java|rb|kts?|cs|c|h|cc|cpp|hpp|swift|scala|exs?|php|"
     r"lua|sql|sh|ya?ml|"
@@ -83,6 +84,8 @@ _ANSWER_WORDS = frozenset(
 )
 _ANSWER_LABEL = re.compile(r"^\W*\w+(?: (?:in|by|with) `?[0-9a-f]{6,40}`?)?\s*(?:[:,.]\s+|[:,.]?$)")
 _HEADER_END = re.compile(r": |:$|\. | [—–-] |\n|> |\) |, ")
+# A place on a line of its own, which was joined with the sentence below it.
+_PLACE_ABOVE = re.compile(rf"^\W*(?:{_FILE.pattern})\W*\s(?=[A-Z`]\S* )")
 _HEADER_WORDS = frozenset(
     "finding review reviewer comment remark on of line fix should in and correctness performance style severity "
     "befund zu zeile remarque sur ligne comentario en".split()
@@ -195,9 +198,9 @@ def find_rules(remark: Remark) -> list[str]:
 
 def describe_remark(remark: Remark, rules: Sequence[str], answer: str) -> Discovery:
     """Return the rules that a reviewer states, with what he rejected and what was done about it."""
-    text = cut_clause(rules[0])
+    text = _capitalise(rules[0])
     orders = [sentence for sentence in remark.sentences if is_order(sentence) and sentence not in rules]
-    is_cut = len(text) < len(rules[0].rstrip(" ."))
+    is_cut = len(text) > TITLE_LIMIT
     further = [_capitalise(rule) for rule in (*rules[0 if is_cut else 1 :][:1], *orders[:1])]
     worked = ". ".join(further) or (f"Do as the accepted change did: {answer}" if answer else "")
     return Discovery(
@@ -205,21 +208,11 @@ def describe_remark(remark: Remark, rules: Sequence[str], answer: str) -> Discov
         rule="review",
         text=generalise(text),
         worked=generalise(worked),
-        excerpt=generalise(_tell_rejection(remark, rules, answer)),
+        excerpt=generalise(" ".join(remark.sentences))[:_MAX_EXCERPT_LENGTH],
         files=(remark.file,) if remark.file else (),
+        observed=generalise(_tell_rejection(remark, rules, answer)),
+        advice=generalise(f"{worked or text}."),
     )
-
-
-def cut_clause(sentence: str) -> str:
-    """Return a sentence, or its first clauses that fit into a title and state the rule."""
-    sentence = _capitalise(sentence)
-    if len(sentence) <= TITLE_LIMIT:
-        return sentence
-    for sign in (";", ":", " – ", " — ", ", since ", ", because ", ", so ", ", otherwise ", ", or ", ", which ", ", "):
-        place = sentence.rfind(sign, 0, TITLE_LIMIT + 1)
-        if place > 0 and states_rule(sentence[:place]):
-            return sentence[:place]
-    return sentence
 
 
 def is_order(sentence: str) -> bool:
@@ -275,7 +268,7 @@ def _strip_header(sentence: str) -> str:
         if cut is None:
             break
         sentence = sentence[cut.end() :].lstrip(" —–:-")
-    return _LABEL.sub("", sentence)
+    return _PLACE_ABOVE.sub("", _LABEL.sub("", sentence))
 
 
 def _is_header(text: str) -> bool:
@@ -283,7 +276,7 @@ def _is_header(text: str) -> bool:
     rest = _PLACE.sub(" ", _CODE.sub(lambda code: code[0] if _FILE.search(code[0]) else "x", text))
     rest = _SEVERITY_WORD.sub(" ", re.sub(r"@\w+|[!#]\d+", " ", rest))
     left = [word for word in list_words(rest) if word.lower() not in _HEADER_WORDS]
-    return (rest != text and not left) or (_ANNOUNCED.match(text) is not None and len(left) <= 1)
+    return (rest != text and not left) or (_ANNOUNCED.match(text) is not None and len(left) <= 2)
 
 
 def _tell_rejection(remark: Remark, rules: Sequence[str], fix: str) -> str:
@@ -336,7 +329,7 @@ def _put_as_rule(said: str, fix: str, who: str, where: str) -> str:
     """Return what to do or avoid, from what a finding complains about."""
     rule = next((sentence for sentence in split_sentences(said) if states_rule(sentence)), "")
     if rule:
-        return cut_clause(rule)
+        return _capitalise(rule)
     first = next(iter(split_sentences(said)), said).rstrip(" .")
     if absence := _ABSENCE.match(first):
         thing = absence["thing"].strip()
