@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
-from learnt.clients.kit.transcript import About, TranscriptFile, about, steps
+from learnt.clients.kit.transcript import About, TranscriptFile, about, lies_in, steps
 from learnt.clients.kit.transcript import find as find_transcripts
 from learnt.clients.registry import FOLDER_VARIABLES
 from learnt.debrief.sigils import remove_sigils
@@ -31,6 +31,7 @@ from learnt.flow.mining import (
 from learnt.flow.model_calls import LONG_LIMIT_S, asks_a_model, get_provider
 from learnt.flow.turns import record_turn, transcript_source
 from learnt.llm.calls import cost_usd
+from learnt.mine.calls import Retry
 from learnt.mine.lessons import observe_commit, observe_words
 from learnt.mine.observe import observe_steps
 from learnt.model import Debrief, Discovery, Task, Value, text_id
@@ -174,10 +175,17 @@ def read_conversation(context: Context, task: Task, path: str, messages: Sequenc
 
     Earlier messages are not considered, because they are mostly plans or guesses.
     """
-    by_steps = observe_steps(steps(path, session_database), folder=folder or context.root)
+    retries: list[Retry] = []
+    by_steps = observe_steps(steps(path, session_database), folder=folder or context.root, retries=retries)
     by_words = observe_words(remove_sigils(messages[-1] if messages else ""))
     discoveries = [redact_discovery(context, discovery, task) for discovery in chain(by_steps, by_words)]
-    return TaskReading(task=task, words="\n\n".join(messages), discoveries=tuple(discoveries))
+    is_own = lies_in(folder or context.root, context.root)
+    return TaskReading(
+        task=task,
+        words="\n\n".join(messages),
+        discoveries=tuple(discoveries),
+        retries=tuple(retries) if is_own else (),
+    )
 
 
 def learn_from_transcript(context: Context, reading: TaskReading, attempt: str, source: str, size: int) -> MiningReport:

@@ -19,8 +19,10 @@ from learnt.flow.briefs import SearchRequest, search
 from learnt.flow.context import Context, Talk
 from learnt.flow.learnings import add_or_repeat
 from learnt.flow.model_calls import ask_model, asks_a_model
+from learnt.flow.warnings import remember_retry
 from learnt.llm import ModelRequest
 from learnt.mine.ask import TEMPLATES, ProposedChange, ProposedChanges, cut_material, make_request, read_changes
+from learnt.mine.calls import Retry
 from learnt.mine.extract import LearningDraft, NoDraft, extract
 from learnt.mine.lessons import observe_attempts, observe_words
 from learnt.mine.observe import observe_steps
@@ -78,6 +80,8 @@ class TaskReading(Value):
     """The material in the store that was read, which another process may mine first; None for another source."""
     discoveries: tuple[Discovery, ...] = ()
     """What the rules found."""
+    retries: tuple[Retry, ...] = ()
+    """Commands that worked in place of failed ones, in a transcript of this project."""
     changes: ProposedChanges | None = None
     """What the model proposes; None if the model was not asked."""
 
@@ -87,12 +91,19 @@ def read_task(context: Context, id: str, *, deadline: float) -> TaskReading:
     task = tasks.get(context.store.database, id)
     material = mined.material_of(context.store.database, id)
     discoveries = []
-    for discovery in _observe_task(context, task, material):
+    retries: list[Retry] = []
+    for discovery in _observe_task(context, task, material, retries):
         discoveries.append(redact_discovery(context, discovery, task))
         if time.monotonic() > deadline:
             raise TryAgain("reading took too long", hint="`learnt update` has more time")
     words = "\n\n".join(part.text for part in material)
-    return TaskReading(task=task, words=words, material=tuple(material), discoveries=tuple(discoveries))
+    return TaskReading(
+        task=task,
+        words=words,
+        material=tuple(material),
+        discoveries=tuple(discoveries),
+        retries=tuple(retries),
+    )
 
 
 def ask_about(context: Context, reading: TaskReading, *, regeneration: str = "", limit_s: float) -> TaskReading:
@@ -123,6 +134,8 @@ def learn_from(context: Context, reading: TaskReading) -> MiningReport:
         mined.drop_material(database, reading.task.id)
     elif not mined.drop_read(database, reading.material):
         return intake.report  # another process has mined it, or a newer message has replaced it
+    for retry in reading.retries:
+        remember_retry(context, retry, reading.task.id)
     changes = reading.changes
     for discovery in reading.discoveries:
         if changes is None or discovery.rule in _BY_RULES_ALONE:
@@ -153,14 +166,17 @@ def redact_discovery(context: Context, discovery: Discovery, task: Task) -> Disc
     return discovery.replace(**texts, files=files, task=task.id, commit=commit[:40])
 
 
-def _observe_task(context: Context, task: Task, material: Sequence[Material]) -> Iterator[Discovery]:
+def _observe_task(
+    context: Context, task: Task, material: Sequence[Material], retries: list[Retry]
+) -> Iterator[Discovery]:
     """Yield the discoveries that rules make in the attempts at a task."""
     attempts = tasks.attempts(context.store.database, task.id)
     words = {part.attempt: remove_sigils(part.text) for part in material}
     commits = {part.attempt: part.commit for part in material}
     for attempt in reversed(attempts):
         if attempt.id in words and attempt.transcript:
-            for discovery in observe_steps(_read_steps(attempt.transcript), folder=context.root):
+            past = _read_steps(attempt.transcript)
+            for discovery in observe_steps(past, folder=context.root, retries=retries):
                 yield discovery.replace(attempt=attempt.id, commit=commits[attempt.id])
     if task.type == "session":
         for turn in material:
