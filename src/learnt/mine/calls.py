@@ -40,13 +40,14 @@ _CONJUNCTION = re.compile(r"^(?:but|and|or|so|because|while|which) ")
 
 
 class Retry(Value):
-    """A command line that failed, and the command line that worked in its place."""
+    """A command line that failed, the command line that worked in its place, and the conversation's folder."""
 
     failed: str
     error: str
     failed_at: int
     worked: str
     worked_at: int
+    folder: str
 
 
 class FailedCall(Value):

@@ -8,10 +8,14 @@ have different goals.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
 
+from learnt.mine.complaint import lazy_pattern
 from learnt.mine.shell import INTERPRETERS, STARTING_WORDS, Part, is_about_files
 from learnt.model import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
 
 # Programs that do the same job.
 FAMILIES = (
@@ -25,32 +29,32 @@ FAMILIES = (
 )
 _SYNONYMS = (frozenset(("install", "ci")), frozenset(("remove", "uninstall")), frozenset(("add", "install")))
 # What a wrapper or another version of a program adds to its name: `mvnw`, `python3.12`, `bazelisk`.
-_NAME_ENDING = re.compile(r"w|isk|[\d.]+|-[a-z]+")
-_SCRIPT_ENDING = re.compile(r"\.(?:py|[cm]?[jt]s|rb|sh|php|pl)$")
-_MODULE = re.compile(r"[a-z_]\w*(?:\.[a-z_]\w*)+")
+_NAME_ENDING = lazy_pattern(r"w|isk|[\d.]+|-[a-z]+")
+_SCRIPT_ENDING = lazy_pattern(r"\.(?:py|[cm]?[jt]s|rb|sh|php|pl)$")
+_MODULE = lazy_pattern(r"[a-z_]\w*(?:\.[a-z_]\w*)+")
 _MAX_WRAPPER_WORDS = 8
 _MAX_PRINTED = 2_000
-_OUTPUT_OPTION = re.compile(
+_OUTPUT_OPTION = lazy_pattern(
     r"-v+|-q|--(?:verbose|quiet|silent|short|oneline|no-pager|stacktrace|debug|progress|no-color|color)(?:=.*)?"
 )
 # Names that are of use only once: ids, numbers, versions, addresses, texts.
-_ONE_TIME = re.compile(
+_ONE_TIME = lazy_pattern(
     r"(?=[\w-]*\d)(?=[\w-]*[a-z])[0-9a-f]{6,40}|[\d.,:]+|\S*(?:==|@)v?\d[\w.]*|\w+://\S+|[\w-]+-(?=\w*\d[a-z])\w{4,}(?:-\w+)*|/tmp/\S*"
 )
-_BRANCH = re.compile(r"[\w.-]+(?:/[\w.-]+)+")
+_BRANCH = lazy_pattern(r"[\w.-]+(?:/[\w.-]+)+")
 _ABOUT_BRANCHES = frozenset("checkout switch push pull merge rebase branch fetch worktree cherry-pick pr mr".split())
 DEFAULT_BRANCHES = frozenset("main master trunk develop".split())
-NOT_THERE = re.compile(
+NOT_THERE = lazy_pattern(
     r"no such file|does(?: not|n't) exist|not found|cannot (?:access|find|stat)|did not match|can't open|no Go files|"
     r"ENOENT|unknown revision or path|not a directory|could(?:n't| not) (?:find|locate)",
     re.IGNORECASE,
 )
-_UNKNOWN = re.compile(
+_UNKNOWN = lazy_pattern(
     r"unknown|unrecogni[sz]ed|no such|not found|missing script|no rule|does(?: not|n't) exist|did not match|"
     r"not a \w+ ?command|cannot locate|invalid|not defined|not running|no target",
     re.IGNORECASE,
 )
-_TOKEN = re.compile(r"[a-z0-9]+")
+_TOKEN = lazy_pattern(r"[a-z0-9]+")
 
 
 class Comparison(Value):
@@ -88,6 +92,8 @@ def compare_commands(
 
     `missing` is the program that the output of the first says does not exist; `printed` is the output of the second.
     """
+    if is_about_files(right) and not is_about_files(wrong):
+        return None  # to look at something is another goal
     places = _align(wrong, right)
     if places is None:
         is_instead = _does_same_job(wrong, right) or (missing == wrong.program and _shares_request(wrong, right))
@@ -223,7 +229,7 @@ def _is_same_request(asked: Part, done: Part, error: str, output: str) -> bool:
     """
     first, second = asked.intent[1:], done.intent[1:]
     common = min(len(first), len(second))
-    if first[:common] == second[:common] and (common or not first):
+    if (first[:common] == second[:common] and (common or not first)) or {*first, *second} in _SYNONYMS:
         return True
     wrong_words = [word for word in first if word not in second]
     is_unknown = bool(wrong_words) and mentions(error, wrong_words[0]) and bool(_UNKNOWN.search(error))

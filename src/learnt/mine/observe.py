@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from learnt.clients.kit.transcript import Step
-from learnt.mine.calls import FailedCall, PastCall, WorkingCall
+from learnt.mine.calls import FailedCall, PastCall, Retry, WorkingCall
 from learnt.mine.checks import (
     FailedCheck,
     FailedTestRun,
@@ -44,17 +44,23 @@ _MAX_KNOWN = 10_000
 _MAX_FAILED = 40
 _MAX_PAST = 60
 _MAX_SAID = 20
+_MAX_RETRIES = 200
 # After this many more calls, a success is probably unrelated to the failure.
 _FORGET_AFTER = 80
 _MAX_TEXT_LENGTH = 4_000
 
 
-def observe_steps(steps: Iterable[Step], *, folder: str = "") -> Iterator[Discovery]:
-    """Yield the discoveries in a conversation. Paths below `folder`, where it took place, become relative."""
+def observe_steps(
+    steps: Iterable[Step], *, folder: str = "", retries: list[Retry] | None = None
+) -> Iterator[Discovery]:
+    """Yield the discoveries in a conversation. Paths below `folder`, where it took place, become relative.
+
+    The commands that replaced failed ones are added to `retries`, as they were written.
+    """
     readers: dict[bool, _StepReader] = {}
     yielded: set[tuple[str, ...]] = set()
     for step in steps:
-        reader = readers.setdefault(step.aside, _StepReader(folder))
+        reader = readers.setdefault(step.aside, _StepReader(folder, [] if retries is None else retries))
         yield from _without_known(reader.read(step), yielded)
     for reader in readers.values():
         yield from _without_known(reader.end_turn(), yielded)
@@ -73,8 +79,9 @@ def _without_known(discoveries: Iterable[Discovery], known: set[tuple[str, ...]]
 class _StepReader:
     """Reads the steps of one conversation and remembers failures that might still be corrected."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, retries: list[Retry]) -> None:
         self._folder = folder
+        self._retries = retries
         self._open: dict[str, Step] = {}
         self._failed_calls: list[FailedCall] = []
         self._failed_checks: list[FailedCheck] = []
@@ -150,12 +157,27 @@ class _StepReader:
             )
             settled, discovery = find_correction(failure, success)
             if discovery is not None:
+                self._note_retry(failure, call, discovery)
                 yield discovery
             if settled:
                 self._settled.append(failure)
             if not settled and self._now - failure.at < _FORGET_AFTER:
                 open_failures.append(failure)
         self._failed_calls = open_failures
+
+    def _note_retry(self, failure: FailedCall, call: Step, discovery: Discovery) -> None:
+        failed_call = failure.call
+        if discovery.rule != "command" or failed_call.text == call.text or len(self._retries) >= _MAX_RETRIES:
+            return
+        retry = Retry(
+            failed=failed_call.text,
+            error=failure.error,
+            failed_at=failed_call.at,
+            worked=call.text[:_MAX_TEXT_LENGTH],
+            worked_at=call.at,
+            folder=self._folder,
+        )
+        self._retries.append(retry)
 
     def _compare_checks(self, checks: list[Part], complaint: str) -> Iterator[Discovery]:
         """Compare the checks' current diagnostics with earlier ones, and yield what the fixes teach."""
