@@ -59,7 +59,7 @@ _REVERTS = re.compile(
 _UNNAMED_CHANGE = re.compile(
     r"^(?:(?:the|my|this|that|last|previous|latest|some|all|these|those|a|of|to|accidental|unwanted) )*(?:commits?|"
     r"changes?|merge|pr|pull request|patch|fix|it|this|that|version|bump|#?\d+|[0-9a-f]{7,40})?[.\"'”]*$|"
-    r"\brevert|\bback to\b|^to\b",
+    r"\brevert|\bback to\b|^to\b|^(?:the )?changes? (?:to|in|from)\b",
     re.IGNORECASE,
 )
 _ADDED_BY_GIT = re.compile(
