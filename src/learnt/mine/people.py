@@ -28,6 +28,7 @@ from learnt.mine.people_rules import (
     SOFT,
     TASK,
     find_main,
+    is_general_order,
     is_order_or_custom,
     is_question,
     mask,
@@ -201,7 +202,12 @@ def _cut_task(text: str) -> str:
     """Return a sentence without a first part that is only about the present task."""
     for match in _SPLIT.finditer(text):
         head, rest = text[: match.start()], text[match.end() :]
-        if _is_task(strip_lead(head)) and _starts_rule(mask(rest)) and weigh(mask(rest)):
+        if (
+            _is_task(strip_lead(head))
+            and _starts_rule(mask(rest))
+            and not _goes_on_with_task(rest)
+            and weigh(mask(rest))
+        ):
             return rest
     return text
 
@@ -209,6 +215,11 @@ def _cut_task(text: str) -> str:
 def _is_task(plain: str) -> bool:
     """Return whether a clause is an order for this task, or a word about it."""
     return bool(TASK.match(plain) or _DONE.match(plain))
+
+
+def _goes_on_with_task(rest: str) -> bool:
+    """Return whether a clause behind an order for this task is about the same product: `and always keep the header …`."""
+    return bool(re.match(r"(?:always|never) (?:keep|make|let|leave|put|place) the\b", strip_lead(rest), re.IGNORECASE))
 
 
 def _starts_rule(masked: str) -> bool:
@@ -342,7 +353,8 @@ def _list_beside(talks: Sequence[_Talk], number: int) -> list[_Talk]:
         talk = talks[at]
         if talk.sentence.block != talks[number].sentence.block or talk.masked.endswith("?"):
             break
-        goes_on = words.GOES_ON.match(strip_lead(talk.masked)) and not words.ONE_OFF.search(talk.masked)
+        goes_on = words.GOES_ON.match(strip_lead(talk.masked)) or is_general_order(talk.masked)
+        goes_on = goes_on and not words.ONE_OFF.search(talk.masked)
         belongs = _is_remedy(talks, at) if talk.force else goes_on
         if not (belongs or words.FRAGMENT.match(talk.masked)):
             break

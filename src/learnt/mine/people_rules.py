@@ -28,6 +28,7 @@ _GENERAL = (
 )
 # How sentences begin that correct the agent or state a wish.
 _CORRECTIONS = (words.YOU_KEEP, words.WE_AGREED, words.SURELY_NOT, words.I_PREFER, words.I_WANT)
+_DEFINITE = frozenset("the this that these those it them both my your its".split())
 _ADVERBS = frozenset("only just always here hier ici aquí to with".split())
 _TO_DO = re.compile(r"(?:to|de(?! que)|d['’]|zu)\b ?", re.IGNORECASE)
 _ALWAYS_OR_NEVER = re.compile(r"(?:always|never)(?: ever)? (?P<verb>[\w']+)", re.IGNORECASE)
@@ -66,6 +67,19 @@ _REFERS_BACK = re.compile(
     r"\b(?:it|them|they|that|those|these|otherwise|because|since|sie|es|sonst|das|ils|elles|ça|sinon|eso|si no)\b",
     re.IGNORECASE,
 )
+_OPINION = re.compile(
+    r"i (?:find|prefer|like|hate|can't|don't (?:like|want)|think|want)\b|ich (?:finde|mag|will)\b|je (?:trouve|préfère)\b",
+    re.IGNORECASE,
+)
+_THESE = re.compile(r"\b(?:\w{2,}ing|these|those|this|that)\b", re.IGNORECASE)
+_PATH = re.compile(r"\bx\b|\w[/.]\w")
+_PLEASE = re.compile(r"\b(?:please|bitte|s'il (?:te|vous) pla[iî]t|stp|svp|por favor)\b", re.IGNORECASE)
+_NUMBER = re.compile(r"\d+\b")
+_OUR = re.compile(
+    r"(?!our (?:customers?|users?|clients?|competitors?)\b)(?:our|unser\w*|notre|nos|nuestr[oa]s?) \w", re.IGNORECASE
+)
+_OUR_REASON = re.compile(r", (?:our|unser\w*|notre|nos|nuestr[oa]s?) \w", re.IGNORECASE)
+_MINE = re.compile(r"i(?:'m| am)? (?:use|work|run|on|develop)\b[^.]*\bnot\b", re.IGNORECASE)
 _PAST = re.compile(
     r"\b(?:was|were|did|had|war|waren|hatte|était|avait|fue|era|now|jetzt|maintenant|ahora)\b", re.IGNORECASE
 )
@@ -79,7 +93,7 @@ def mask(text: str) -> str:
 def weigh(masked: str, *, before: str = "", after: str = "") -> str:
     """Return how firmly a sentence states a rule; empty if it states none. `before` and `after` stand beside it."""
     if is_question(masked):
-        return ASKED if words.REQUEST.match(strip_lead(masked)) and _is_asked(masked, find_main(masked)) else ""
+        return _weigh_request(masked) if words.REQUEST.match(strip_lead(masked)) else ""
     announced, head, rest = _split_announcement(masked)
     main = find_main(rest)
     if len(main.split()) < 2:
@@ -96,6 +110,15 @@ def weigh(masked: str, *, before: str = "", after: str = "") -> str:
     return SOFT
 
 
+def _weigh_request(masked: str) -> str:
+    """Return how firmly a question asks the agent for something that holds from now on, or always."""
+    main = find_main(masked)
+    if _is_asked(masked, main):
+        return ASKED
+    is_always = _is_order_for_all(main) or words.YOU_MUST.match(main)
+    return SOFT if is_always and not words.ONE_OFF.search(masked) else ""
+
+
 def is_question(masked: str) -> bool:
     """Return whether a sentence asks something."""
     plain = masked.rstrip("\"')” ")
@@ -105,6 +128,12 @@ def is_question(masked: str) -> bool:
 def is_order_or_custom(main: str) -> bool:
     """Return whether a clause tells the agent to do something, or says what the team does."""
     return bool(words.USE.match(main) or words.DO_NOT.match(main) or words.WE.match(main)) or _starts_with_verb(main)
+
+
+def is_general_order(masked: str) -> bool:
+    """Return whether a sentence is an order about things of a kind, such as a remedy is: `return a result`."""
+    main = find_main(masked)
+    return _starts_with_verb(main) and _find_object(main) not in _DEFINITE
 
 
 def strip_lead(masked: str) -> str:
@@ -134,7 +163,7 @@ def _is_asked(masked: str, main: str) -> bool:
         rest = main[memory.end() :].lstrip(" ,:")
         if _TO_DO.match(rest):
             return _is_general(rest) and not words.ONE_OFF.search(masked)
-        return len(rest.split()) >= _MIN_WORDS and not words.ONE_OFF.search(rest)
+        return len(rest.split()) >= _MIN_WORDS and not words.THIS_TASK.search(rest)
     return len(masked.split()) > _MIN_WORDS and _is_standing(masked)
 
 
@@ -152,7 +181,10 @@ def _is_standing(masked: str) -> bool:
 
 def _split_announcement(masked: str) -> tuple[str, str, str]:
     """Return how firmly a sentence announces a rule before a colon, the announcement, and the rule behind it."""
-    match = words.HEADED.match(strip_lead(masked))
+    plain = strip_lead(masked)
+    if said := words.I_SAID.match(plain):
+        return "", plain[: said.end()], plain[said.end() :]
+    match = words.HEADED.match(plain)
     if not match:
         return "", "", masked
     if words.ANNOUNCES_MEMORY.search(match["head"]):
@@ -181,6 +213,7 @@ def _is_rule(masked: str, main: str) -> bool:
         or _is_team_rule(masked, main)
         or bool(words.YOU_MUST.match(main) or (words.I_WANT.match(main) and _is_general(masked)))
         or bool(words.FORBIDDEN.search(masked) or words.NOBODY.match(main) or words.POLICY.search(masked))
+        or bool(words.NONE_HERE.match(main) and words.PLACE.search(masked))
         or _is_generic_rule(masked, main)
         or _is_custom_of_place(masked)
     )
@@ -229,6 +262,9 @@ def _is_universal_abroad(main: str) -> bool:
         return False
     if words.IMPERSONAL.match(clause) or _LAST_ALWAYS.search(main):
         return True
+    universal = words.UNIVERSAL_ABROAD.search(clause)
+    if universal and words.MISHAP.match(clause[universal.end() :].lstrip()):
+        return False
     if words.THIRD_PERSON.match(clause) or words.ELIDED_THIRD_PERSON.match(clause):
         return bool(words.INFINITIVE_LAST.search(clause)) and not words.GERMAN_MODAL.search(clause)
     return True
@@ -275,13 +311,14 @@ def _is_about_kind(main: str) -> bool:
     """Return whether the subject of a clause is a kind of product of development: `all migrations`, `log messages`."""
     if _starts_with_verb(main) or words.THIRD_PERSON.match(main) or words.WE.match(main):
         return False
-    return words.GENERIC.match(main) is not None
+    kind = words.GENERIC.match(main)
+    return kind is not None and not _THESE.search(kind[0])
 
 
 def _is_generic_rule(masked: str, main: str) -> bool:
     """Return whether a clause demands something of all products of development: `all migrations must …`."""
     if words.GENERIC_ABROAD.match(main):
-        return True
+        return bool(_MODAL.search(main) or words.NORM.search(main) or words.UNIVERSAL_ABROAD.search(main))
     if not _is_about_kind(main) or not words.DEMANDS.search(main):
         return bool(words.PASSIVE.match(main))
     return bool(words.STRONG_DEMAND.search(main) or words.PLACE.search(masked))
@@ -334,7 +371,9 @@ def _is_general_order(masked: str, main: str, *, after: str) -> bool:
         is_habit = any((_is_habit(masked), words.AGREED.search(masked), _EACH_TIME.search(masked)))
         return is_habit and _starts_with_verb(main) and verb not in _LOOKING
     if _find_object(main) in (*words.ARTICLES, "any") or _NOT_HERE.search(_find_core(main)):
-        return _is_habit(masked) or _EACH_TIME.search(masked) is not None
+        return any((_is_habit(masked), _EACH_TIME.search(masked), _OUR_REASON.search(main)))
+    if _NUMBER.match(_find_object(main)):
+        return False
     return bool(
         _is_general(masked)
         or words.CONTRAST.search(main)
@@ -347,6 +386,8 @@ def _is_general_order(masked: str, main: str, *, after: str) -> bool:
 def _is_general_ban(masked: str, main: str, *, after: str) -> bool:
     """Return whether a prohibition has a reason or a remedy, or is general otherwise, and is not about `this`."""
     shown = _has_reason(main) or _is_lasting_reason(after) or _is_general(masked) or _has_remedy(main, after)
+    if words.ONE_OFF.search(after):
+        return False
     return shown and not words.DEICTIC.search(words.PLACE.sub("", _find_core(main)))
 
 
@@ -378,7 +419,7 @@ def _is_lasting_reason(after: str) -> bool:
         return False
     if is_order_or_custom(find_main(after)):
         return False
-    return bool(_REFERS_BACK.search(after))
+    return bool(_REFERS_BACK.search(after) or _OPINION.match(strip_lead(after)))
 
 
 def _is_habit(masked: str) -> bool:
@@ -399,6 +440,7 @@ def _is_ban(masked: str, main: str, *, before: str, after: str) -> bool:
         return False
     return (
         len(clauses) > 1
+        or _PLEASE.search(masked) is not None
         or words.REPROACH.search(before) is not None
         or _is_general(masked)
         or _is_lasting_reason(after)
@@ -413,9 +455,21 @@ def _is_norm(masked: str, main: str, *, before: str, after: str) -> bool:
         return not is_task and (_is_general(masked) or words.REASON.search(main) is not None)
     if _is_about_product(main) or words.REPROACH.match(main) or _PAST.search(main):
         return False
-    if words.ALL_BELOW.match(main) or words.BOTH_WAYS.search(main):
+    if any(
+        (words.ALL_BELOW.match(main), words.BOTH_WAYS.search(main), words.SO_ORDER.search(masked), _MINE.match(main))
+    ):
+        return True
+    if _is_about_kind(main) and (words.PLACE.search(masked) or words.AGREED.search(masked)):
+        return True
+    if _OUR.match(main) and any(
+        pattern.search(main) for pattern in (words.CONTRAST, words.UNIVERSAL, words.THROUGHOUT)
+    ):
+        return True
+    if words.NORM.search(main) and words.CONTRAST.search(main) and (_is_about_kind(main) or _PATH.search(main)):
         return True
     if words.NOT_THE_OTHER.fullmatch(main):
         return bool(words.LEAD.match(masked)) or _is_lasting_reason(after) or _is_general(after)
+    if any(words.PASSIVE.match(strip_lead(clause)) for clause in _CLAUSE.split(masked)[1:]):
+        return True
     reproached = any(words.REPROACH.search(text) for text in (before, after, masked))
     return reproached and bool(words.NORM.search(main) or words.THROUGHOUT.search(main))

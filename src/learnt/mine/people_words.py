@@ -19,7 +19,8 @@ def any_of(*languages: str, at_start: bool = False) -> re.Pattern[str]:
 
 # Interjections before a sentence, those with a sign behind them, and those that need none.
 LEAD = re.compile(
-    r"(?:(?:no|nope|nah|ok|okay|yes|yeah|yep|hm+|well|right|great|good|nice|perfect|cool|thanks|thank you|hey|hi|oh|"
+    r"(?:(?:(?:it|that|this)(?:['’]s| is| looks| works)?(?: fine| good| ok| okay| great| better| nice| right)?,? but|"
+    r"(?:looks|works)(?: good| great| fine| well)?,? but) |(?:no|nope|nah|ok|okay|yes|yeah|yep|hm+|well|right|great|good|nice|perfect|cool|thanks|thank you|hey|hi|oh|"
     r"ah|again|sorry|actually|wait|one (?:more )?thing|another thing|fyi|important|(?:quick |side )?note|reminder|"
     r"careful|wrong|then|now|also|as i said|like i said|i repeat|for the record|nein|ja|gut|ach|übrigens|außerdem|"
     r"noch was|wichtig|achtung|danke|nochmal|falsch|wie gesagt|non|oui|au fait|aussi|attention|merci|d'accord|"
@@ -65,6 +66,11 @@ STANDING = any_of(
     r"a partir de (?:ahora|hoy)|(?:de|desde) (?:ahora|hoy|aqu[ií])(?: en adelante)?|en adelante|en (?:el |"
     r"lo )?(?:futuro|sucesivo)|la pr[oó]xima vez|para la pr[oó]xima|para el futuro",
 )
+# Says that something holds for this task only, even if it is asked to be remembered.
+THIS_TASK = any_of(
+    r"for now|this time|(?:in|for|on|with) this (?:[\w.-]+ )?(?:deployment|pr|mr|pull request|commit|change|branch|session|"
+    r"conversation|ticket|task|step|one|fix|feature|release|sprint)|diesmal|cette fois|esta vez"
+)
 # Says that the future is uncertain.
 PERHAPS = any_of(
     r"might|could|may|maybe|perhaps|would|plan(?:ning)? to|(?:we|i)['’]?(?:ll| will)|thinking of",
@@ -77,12 +83,12 @@ ONE_OFF = any_of(
     r"for now|right now|this time|(?:just )?this once|for the (?:moment|time being)|at the moment|today|tonight|"
     r"tomorrow|yet|currently|(?:in|for|on|with) this (?:[\w.-]+ )?(?:deployment|pr|mr|pull request|commit|change|"
     r"branch|session|conversation|function|test|case|ticket|issue|task|step|round|patch|diff|iteration|one|fix|"
-    r"feature|bug|release|sprint|turn)|until (?:i|we|the|it|that)|before (?:you start|we start|i)|the last (?:change|"
+    r"feature|bug|release|sprint|turn|form|page|screen)|(?:just|only) (?:a|an) (?:spike|prototype|experiment|poc|draft|demo)|until (?:i|we|the|it|that)|before (?:you start|we start|i)|the last (?:change|"
     r"commit|edit|two)|(?:first|second|last|previous) (?:one|option|approach|version|commit|change)",
     r"diesmal|dieses mal|heute|vorerst|erst ?mal|fürs erste|im moment|noch nicht|momentan|(?:in|"
     r"für) diese[mnrs]? (?:pr|commit|branch|ticket|fall|test|funktion|änderung|aufgabe)",
     r"pour l['’]instant|pour le moment|cette fois(?:-ci)?|aujourd['’]hui|pas encore|(?:dans|pour) (?:ce|cette) (?:pr|"
-    r"commit|branche|ticket|cas|test|fonction|tâche)",
+    r"commit|branche|ticket|cas|test|fonction|tâche|formulaire|page)",
     r"por ahora|de momento|esta vez|hoy|todav[ií]a no|aún no|(?:en|para) est[ea] (?:pr|commit|rama|ticket|caso|tarea)",
 )
 # Forbids or demands something without exception, in other languages than English.
@@ -119,7 +125,7 @@ POINTS_BACK = re.compile(
 # A request that has the form of a question or a wish.
 REQUEST = re.compile(
     r"(?:can|could|would|will) you(?: please)?,? |i(?:['’]d| would) like you to |i (?:want|need) you to |"
-    r"make sure (?:to |that you |you )|be sure to |(?:kannst|könntest|würdest) du(?: bitte)? |(?:peux|pourrais)-tu |"
+    r"make sure (?:to |that you |you )|be sure to |can we (?:please )?agree (?:that |to |on )|let['’]s agree (?:that |to )|(?:kannst|könntest|würdest) du(?: bitte)? |(?:peux|pourrais)-tu |"
     r"tu peux |¿?(?:puedes|podrías) ",
     re.IGNORECASE,
 )
@@ -183,7 +189,10 @@ NO_ORDER = frozenset(
 # What people complain about, rather than a rule.
 MISHAP = any_of(
     r"get|gets|got|see|sees|saw|have|has|had|hit|lose|end up|run into|fails?|crash(?:es)?|receives?|wait|happens?|"
-    r"know|understand|remember|think|care|hear|finish(?:ed)?|managed?"
+    r"know|understand|remember|think|care|hear|finish(?:ed)?|managed?",
+    r"noch|nur \d+|das gleiche|derselbe|fehl|ab|schief",
+    r"en panne|la même|le même|une erreur",
+    r"sale|aparece|falla|da|lo mismo|el mismo|la misma",
 )
 # Stops what the agent keeps doing.
 STOP = any_of(
@@ -233,6 +242,18 @@ QUANTIFIER = any_of(
     r"tous|toutes|chaque|seulement|partout|uniquement",
     r"todos|todas|cada|sol[oa]mente|solo|sólo|únicamente",
 )
+# An order behind the fact that is its reason.
+SO_ORDER = re.compile(
+    r", so (?:please )?(?:(?:don['’]?t|do not|never|always) \w|(?:use|prefer|keep|write|put|give|avoid|ask)\b)|"
+    r", also (?:bitte )?(?:nie|nicht|keine|immer)\b|, donc (?:n['’]|ne |pas |toujours |jamais )|, así que (?:no|nunca|siempre)\b",
+    re.IGNORECASE,
+)
+# Reminds the agent of what was said before.
+I_SAID = re.compile(
+    r"i (?:already |have |just )?(?:said|told you)(?: before| already| yesterday)?(?: that| to)?[,:]? |"
+    r"ich (?:sagte|habe) (?:doch )?(?:schon )?(?:gesagt,? )?(?:dass )?|je t['’]ai dit (?:que |de )?|te (?:he dicho|dije) (?:que )?",
+    re.IGNORECASE,
+)
 # Reproaches the agent with what it did.
 REPROACH = re.compile(
     r"\byou(?:['’]ve| have)?(?: just| already)? (?:\w{3,}ed|put|made|wrote|used|broke|forgot|did|ran|left|went|took|"
@@ -260,7 +281,7 @@ HANDS_OFF = any_of(
     r"(?:is|are) not yours to \w+|hands off|leave (?:[\w`/.-]+ ){1,4}alone|(?:ask|tell|check with|show) me (?:first|"
     r"before)|without asking(?: me)?|before you tell me|before telling me|you (?:don['’]?t|do not) (?:need|"
     r"have) to ask",
-    r"finger weg|frag(?:e)? mich (?:vorher|erst|bevor)|ohne (?:mich )?zu fragen",
+    r"finger weg|frag(?:e)? mich(?: bitte)?,? (?:vorher|erst|bevor)|ohne (?:mich )?zu fragen",
     r"ne touche pas|demande-moi (?:avant|d['’]abord)|sans (?:me )?demander",
     r"no toques|pregúntame antes|sin preguntar(?:me)?",
 )
@@ -417,7 +438,8 @@ REASON = re.compile(
     r"\b(?:because|since|otherwise|or else|so that|as (?:it|they|that|we|those|these|there)|weil|denn|sonst|ansonsten|"
     r"da (?:es|sie|das|wir|die|der)|damit|parce qu|car\b|sinon|puisqu|vu que|porque|ya que|si no|pues|puesto que)|"
     r"(?:,| -| –| —|;|:)\s*(?:it|they|that|those|these|we|there|the|our|you['’]ll|you will|it['’]ll|its|that['’]s|"
-    r"they['’]re|it['’]s|we['’]re|we['’]ve|there['’]s|everything|nothing|only|es|sie|das|die|der|wir|dort|unser\w*|"
+    r"they['’]re|it['’]s|we['’]re|we['’]ve|there['’]s|everything|nothing|only|"
+    r"i (?:want|need|like|prefer|find|hate|can['’]?t|don['’]?t)|es|sie|das|die|der|wir|dort|unser\w*|"
     r"notre|nos|nuestr[oa]s?|on|il|elle|ça|c['’]est|ils|elles|nous|es|son|se|eso|está|están|tenemos|lo|la|las|los)\b",
     re.IGNORECASE,
 )
@@ -449,7 +471,7 @@ USE = re.compile(
     re.IGNORECASE,
 )
 ARTICLES = frozenset(
-    "a an the this that these those my your his her its another some one both it them him ein eine einen das die den "
+    "a an the this that these those my your his her its another some one both it them him me us ein eine einen das die den "
     "der diesen diese un une le la les ce cette una el los las este esta".split()
 )
 ITS_NAME = re.compile(
@@ -509,10 +531,12 @@ GENERIC = re.compile(
     re.IGNORECASE,
 )
 GENERIC_ABROAD = re.compile(
-    r"(?:alle|jede[rs]?|neue|keine?)\b(?: [\w`-]+){0,2} \w+ (?:müssen|muss|gehören|gehört|kommen|kommt|brauchen|"
-    r"braucht|werden|liegen|haben|bekommt|bekommen)\b|(?:tous|toutes|chaque|aucune?)\b(?: [\w`-]+){0,3} (?:doit|"
-    r"doivent|va|vont|passe|passent)\b|(?:todos|todas|cada|ningún|ninguna)\b(?: [\w`-]+){0,3} (?:debe|deben|va|van|"
-    r"pasa|pasan|tiene|tienen)\b",
+    r"(?:alle|jede[rs]?|neue|keine?)\b(?: [\w`-]+){0,2}? (?:[\w-]*tests?|migration(?:en)?|commits?|branche?s?|datei(?:en)?|"
+    r"funktion(?:en)?|klassen?|module?|[\w-]*endpunkte?|endpoints?|variablen?|konstanten?|änderung(?:en)?|abhängigkeit(?:en)?)\b|"
+    r"(?:tous|toutes|chaque|aucune?)\b(?: les)?(?: [\w`-]+){0,2}? (?:tests?|migrations?|commits?|branches?|fichiers?|fonctions?|"
+    r"classes|modules?|endpoints?|variables?|modifications?|dépendances?|composants?)\b|"
+    r"(?:todos|todas|cada|ningún|ninguna)\b(?: los| las)?(?: [\w`-]+){0,2}? (?:tests?|pruebas?|migraci(?:ón|ones)|commits?|ramas?|"
+    r"archivos?|ficheros?|funci(?:ón|ones)|clases?|módulos?|endpoints?|variables?|cambios?|dependencias?|componentes?)\b",
     re.IGNORECASE,
 )
 DEMANDS = any_of(
@@ -521,6 +545,8 @@ DEMANDS = any_of(
 )
 STRONG_DEMAND = any_of(r"must|never|always|has to|have to|may only|only|cannot|may not|shall")
 PASSIVE = re.compile(
+    r"(?:it|they|those|these) (?:must|should|may) (?:never|not) be (?:edited|changed|modified|touched) (?:by hand|manually|"
+    r"directly)|"
     rf"(?:the |our )?(?:[\w`-]+ ){{0,3}}?(?:{ARTEFACT})\b(?: [\w`-]+){{0,4}}? (?:must|should|may|can)(?: never| not|"
     rf" always| "
     r"only)+ be (?:mocked|committed|edited|changed|run|imported|used|merged|pushed|deployed|modified|touched|renamed|"
@@ -532,8 +558,12 @@ BAN = re.compile(
     r"no (?!need|idea|problem|worries|one|longer|wonder|way|rush|doubt|thanks|reason|matter|change|such|luck|man|"
     r"tests? for)(?:more )?(?:than )?(?:[\w`.-]+ ){1,5}?(?:in|from|without|outside|inside|please|anywhere|under|"
     r"unless)\b|no more [\w`-]+ \w|no (?:[\w`.-]+ ){0,2}[\w`-]{3,}s[.!]*$|keine?n? [\w`-]+ (?:in|im|ohne|bitte|"
-    r"mehr)\b|(?:plus|pas) de [\w`-]+ (?:dans|sans|en|ici)\b|nada de \w|sin \w+ en\b",
+    r"mehr)\b|(?:plus|pas) (?:de |d['’])[\w`-]+ (?:dans|sans|en|ici)\b|nada de \w|sin \w+ en\b",
     re.IGNORECASE,
+)
+# Bans things of a kind where it is said of the project.
+NONE_HERE = re.compile(
+    r"(?:there (?:is|are) no|(?:es )?gibt (?:es )?(?:hier )?keine?n?|il n['’]y a pas d['’e]|no hay) ?\w", re.IGNORECASE
 )
 REPORTED = re.compile(
     r"(?:the |our |my |a |der |die |das |le |la |el )?[\w.-]+(?: [\w.-]+){0,3}? (?:says?|said|wrote|claims?|claimed|"
