@@ -218,7 +218,7 @@ def _is_task(plain: str) -> bool:
 
 
 def _goes_on_with_task(rest: str) -> bool:
-    """Return whether a clause behind an order for this task is about the same product: `and always keep the header …`."""
+    """Return whether a clause behind a task is about the same product: `and always keep the header visible`."""
     return bool(re.match(r"(?:always|never) (?:keep|make|let|leave|put|place) the\b", strip_lead(rest), re.IGNORECASE))
 
 

@@ -68,7 +68,8 @@ _REFERS_BACK = re.compile(
     re.IGNORECASE,
 )
 _OPINION = re.compile(
-    r"i (?:find|prefer|like|hate|can't|don't (?:like|want)|think|want)\b|ich (?:finde|mag|will)\b|je (?:trouve|préfère)\b",
+    r"i (?:find|prefer|like|hate|can't|don't (?:like|want)|think|want)\b|ich (?:finde|mag|will)\b|je (?:trouve|"
+    r"préfère)\b",
     re.IGNORECASE,
 )
 _THESE = re.compile(r"\b(?:\w{2,}ing|these|those|this|that)\b", re.IGNORECASE)
@@ -169,6 +170,8 @@ def _is_asked(masked: str, main: str) -> bool:
 
 def _is_standing(masked: str) -> bool:
     """Return whether a clause says that something holds from now on, and is neither a task nor its purpose."""
+    masked = strip_lead(masked)
+    masked = masked[request.end() :] if (request := words.REQUEST.match(masked)) else masked
     standing = words.STANDING.search(masked)
     if not standing or words.PERHAPS.search(masked):
         return False
@@ -294,6 +297,8 @@ def _denies(main: str) -> bool:
 
 def _is_custom(main: str) -> bool:
     """Return whether the predicate behind the subject is in the present: `we use`, not `we had`, `we need`."""
+    if main.lower().startswith("we "):
+        return _denies(main) or words.CUSTOM_VERBS.match(_strip_adverbs(main[3:])) is not None
     verb = main.replace("'", " '").split()[1].lower() if len(main.split()) > 1 else ""
     is_over = is_past(verb) and not is_base_form(verb)
     return not is_over and verb not in words.NO_RULE_VERBS and verb not in _NOT_CUSTOMS
@@ -336,6 +341,7 @@ def _is_soft(masked: str, main: str, *, before: str, after: str) -> bool:
         return True
     return (
         _is_team_custom(main)
+        or words.CUSTOM_ABROAD.match(strip_lead(masked)) is not None
         or _is_general_order(masked, main, after=after)
         or _is_ban(masked, main, before=before, after=after)
         or _is_norm(masked, main, before=before, after=after)
@@ -346,12 +352,7 @@ def _is_team_custom(main: str) -> bool:
     """Return whether a clause says what the team does instead of something else, does only, or does not do."""
     if not words.WE.match(main) or not _is_custom(main):
         return False
-    if _denies(main):
-        return True
-    is_english = main.lower().startswith("we ")
-    if is_english and not words.CUSTOM_VERBS.match(_strip_adverbs(main[3:])):
-        return False
-    return any(pattern.search(main) for pattern in (words.CONTRAST, _ONLY, words.AGREED))
+    return _denies(main) or any(pattern.search(main) for pattern in (words.CONTRAST, _ONLY, words.AGREED))
 
 
 def _strip_adverbs(text: str) -> str:
@@ -385,7 +386,8 @@ def _is_general_order(masked: str, main: str, *, after: str) -> bool:
 
 def _is_general_ban(masked: str, main: str, *, after: str) -> bool:
     """Return whether a prohibition has a reason or a remedy, or is general otherwise, and is not about `this`."""
-    shown = _has_reason(main) or _is_lasting_reason(after) or _is_general(masked) or _has_remedy(main, after)
+    is_general = _is_general(_ONLY.sub("", masked))
+    shown = is_general or _has_reason(main) or _is_lasting_reason(after) or _has_remedy(main, after)
     if words.ONE_OFF.search(after):
         return False
     return shown and not words.DEICTIC.search(words.PLACE.sub("", _find_core(main)))
@@ -449,27 +451,33 @@ def _is_ban(masked: str, main: str, *, before: str, after: str) -> bool:
 
 
 def _is_norm(masked: str, main: str, *, before: str, after: str) -> bool:
-    """Return whether a sentence says how things are done here, beside a reproach or as a demand on all of a kind."""
+    """Return whether a sentence says how things are done here, by itself or beside a reproach."""
     if _is_about_kind(main) and words.DEMANDS.search(main):
         is_task = _starts_with_verb(find_main(before)) if before else False
         return not is_task and (_is_general(masked) or words.REASON.search(main) is not None)
-    if _is_about_product(main) or words.REPROACH.match(main) or _PAST.search(main):
-        return False
-    if any(
-        (words.ALL_BELOW.match(main), words.BOTH_WAYS.search(main), words.SO_ORDER.search(masked), _MINE.match(main))
-    ):
-        return True
-    if _is_about_kind(main) and (words.PLACE.search(masked) or words.AGREED.search(masked)):
-        return True
-    if _OUR.match(main) and any(
-        pattern.search(main) for pattern in (words.CONTRAST, words.UNIVERSAL, words.THROUGHOUT)
-    ):
-        return True
-    if words.NORM.search(main) and words.CONTRAST.search(main) and (_is_about_kind(main) or _PATH.search(main)):
-        return True
-    if words.NOT_THE_OTHER.fullmatch(main):
-        return bool(words.LEAD.match(masked)) or _is_lasting_reason(after) or _is_general(after)
     if any(words.PASSIVE.match(strip_lead(clause)) for clause in _CLAUSE.split(masked)[1:]):
         return True
+    if _is_about_product(main) or words.REPROACH.match(main) or _PAST.search(main):
+        return False
+    if words.NOT_THE_OTHER.fullmatch(main):
+        return bool(words.LEAD.match(masked)) or _is_lasting_reason(after) or _is_general(after)
     reproached = any(words.REPROACH.search(text) for text in (before, after, masked))
-    return reproached and bool(words.NORM.search(main) or words.THROUGHOUT.search(main))
+    is_norm = words.NORM.search(main) or words.THROUGHOUT.search(main)
+    return bool(reproached and is_norm) or _is_custom_by_itself(masked, main)
+
+
+def _is_custom_by_itself(masked: str, main: str) -> bool:
+    """Return whether a sentence shows by its own words that things are done so here."""
+    if (
+        words.ALL_BELOW.match(main)
+        or words.BOTH_WAYS.search(main)
+        or words.SO_ORDER.search(masked)
+        or _MINE.match(main)
+    ):
+        return True
+    if _OUR.match(main):
+        return any(pattern.search(main) for pattern in (words.CONTRAST, words.UNIVERSAL, words.THROUGHOUT))
+    if words.NORM.search(main) and words.CONTRAST.search(main) and _PATH.search(main):
+        return True
+    patterns = (words.PLACE, words.AGREED, words.CONTRAST)
+    return _is_about_kind(main) and any(pattern.search(masked) for pattern in patterns)

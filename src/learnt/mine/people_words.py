@@ -20,13 +20,14 @@ def any_of(*languages: str, at_start: bool = False) -> re.Pattern[str]:
 # Interjections before a sentence, those with a sign behind them, and those that need none.
 LEAD = re.compile(
     r"(?:(?:(?:it|that|this)(?:['’]s| is| looks| works)?(?: fine| good| ok| okay| great| better| nice| right)?,? but|"
-    r"(?:looks|works)(?: good| great| fine| well)?,? but) |(?:no|nope|nah|ok|okay|yes|yeah|yep|hm+|well|right|great|good|nice|perfect|cool|thanks|thank you|hey|hi|oh|"
-    r"ah|again|sorry|actually|wait|one (?:more )?thing|another thing|fyi|important|(?:quick |side )?note|reminder|"
-    r"careful|wrong|then|now|also|as i said|like i said|i repeat|for the record|nein|ja|gut|ach|übrigens|außerdem|"
-    r"noch was|wichtig|achtung|danke|nochmal|falsch|wie gesagt|non|oui|au fait|aussi|attention|merci|d'accord|"
-    r"s'il te pla[iî]t|s'il vous pla[iî]t|comme je l'ai dit|s[ií]|por cierto|además|vale|ojo|gracias|bueno|otra cosa|"
-    r"como dije)\s*[,.:;!–—-]+\s*|(?:ok|okay|actually|please|pls|btw|by the way|also|and|but|so|just|then|bitte|und|"
-    r"aber|also|stp|svp|et|mais|donc|y|pero|por favor|así que)[,:]?\s+)+",
+    r"(?:looks|works)(?: good| great| fine| well)?,? but) |(?:no|nope|nah|ok|okay|yes|yeah|yep|hm+|well|right|great|"
+    r"good|nice|perfect|cool|thanks|thank you|hey|hi|oh|ah|again|sorry|actually|wait|one (?:more )?thing|"
+    r"another thing|fyi|important|(?:quick |side )?note|reminder|careful|wrong|then|now|also|as i said|like i said|"
+    r"i repeat|for the record|nein|ja|gut|ach|übrigens|außerdem|noch was|wichtig|achtung|danke|nochmal|falsch|"
+    r"wie gesagt|non|oui|au fait|aussi|attention|merci|d'accord|s'il te pla[iî]t|s'il vous pla[iî]t|comme je l'ai dit|"
+    r"s[ií]|por cierto|además|vale|ojo|gracias|bueno|otra cosa|como dije)\s*[,.:;!–—-]+\s*|(?:ok|okay|actually|please|"
+    r"pls|btw|by the way|also|and|but|so|just|then|bitte|und|aber|also|stp|svp|et|mais|donc|y|pero|por favor|"
+    r"así que)[,:]?\s+)+",
     re.IGNORECASE,
 )
 # An adverbial before the subject, without a comma.
@@ -68,8 +69,8 @@ STANDING = any_of(
 )
 # Says that something holds for this task only, even if it is asked to be remembered.
 THIS_TASK = any_of(
-    r"for now|this time|(?:in|for|on|with) this (?:[\w.-]+ )?(?:deployment|pr|mr|pull request|commit|change|branch|session|"
-    r"conversation|ticket|task|step|one|fix|feature|release|sprint)|diesmal|cette fois|esta vez"
+    r"for now|this time|(?:in|for|on|with) this (?:[\w.-]+ )?(?:deployment|pr|mr|pull request|commit|change|branch|"
+    r"session|conversation|ticket|task|step|one|fix|feature|release|sprint)|diesmal|cette fois|esta vez"
 )
 # Says that the future is uncertain.
 PERHAPS = any_of(
@@ -83,8 +84,9 @@ ONE_OFF = any_of(
     r"for now|right now|this time|(?:just )?this once|for the (?:moment|time being)|at the moment|today|tonight|"
     r"tomorrow|yet|currently|(?:in|for|on|with) this (?:[\w.-]+ )?(?:deployment|pr|mr|pull request|commit|change|"
     r"branch|session|conversation|function|test|case|ticket|issue|task|step|round|patch|diff|iteration|one|fix|"
-    r"feature|bug|release|sprint|turn|form|page|screen)|(?:just|only) (?:a|an) (?:spike|prototype|experiment|poc|draft|demo)|until (?:i|we|the|it|that)|before (?:you start|we start|i)|the last (?:change|"
-    r"commit|edit|two)|(?:first|second|last|previous) (?:one|option|approach|version|commit|change)",
+    r"feature|bug|release|sprint|turn|form|page|screen)|(?:just|only) (?:a|an) (?:spike|prototype|experiment|poc|"
+    r"draft|demo)|until (?:i|we|the|it|that)|before (?:you start|we start|i)|the last (?:change|commit|edit|two)|"
+    r"(?:first|second|last|previous) (?:one|option|approach|version|commit|change)",
     r"diesmal|dieses mal|heute|vorerst|erst ?mal|fürs erste|im moment|noch nicht|momentan|(?:in|"
     r"für) diese[mnrs]? (?:pr|commit|branch|ticket|fall|test|funktion|änderung|aufgabe)",
     r"pour l['’]instant|pour le moment|cette fois(?:-ci)?|aujourd['’]hui|pas encore|(?:dans|pour) (?:ce|cette) (?:pr|"
@@ -125,18 +127,25 @@ POINTS_BACK = re.compile(
 # A request that has the form of a question or a wish.
 REQUEST = re.compile(
     r"(?:can|could|would|will) you(?: please)?,? |i(?:['’]d| would) like you to |i (?:want|need) you to |"
-    r"make sure (?:to |that you |you )|be sure to |can we (?:please )?agree (?:that |to |on )|let['’]s agree (?:that |to )|(?:kannst|könntest|würdest) du(?: bitte)? |(?:peux|pourrais)-tu |"
-    r"tu peux |¿?(?:puedes|podrías) ",
+    r"make sure (?:to |that you |you )|be sure to |can we (?:please )?agree (?:that |to |on )|let['’]s agree (?:that |"
+    r"to )|(?:kannst|könntest|würdest) du(?: bitte)? |(?:peux|pourrais)-tu |tu peux |¿?(?:puedes|podrías) ",
     re.IGNORECASE,
 )
 # What is done whenever something of a kind comes up: an indefinite thing, not the one of this task.
 HABITUAL = re.compile(
-    r"(?:when(?:ever)?|every time|each time|if) (?:you(?:['’]re)?|we|(?!\w*thing)\w+ing)\b(?: \S+){0,3}? (?:an?|any|"
-    r"new|another|some|every|[\w.`-]{3,}s|sql)\b|(?:before|after) (?:each|every|"
-    r"\w+ing\b(?: \S+){0,2}? [\w.`-]{3,}s)\b|^(?:for|in|with|on) (?!this|the|that|these|those|my|his|all|both|"
-    r"most)(?:[\w-]+ ){0,2}[\w-]{3,}s[,:] |(?:wenn|bevor|sobald|falls) (?:du|wir|man)\b(?: \w+){0,2}? (?:eine?n?|"
-    r"neue)\b|vor jede[mnr]\b|(?:quand|avant de|dès que) (?:tu|on|vous)?\b(?: \w+){0,3}? (?:une?|des)\b|"
-    r"avant chaque\b|(?:cuando|antes de)\b(?: \w+){0,3}? una?\b|antes de cada\b",
+    r"(?:when(?:ever)?|if) (?:an?|any) (?:\w+ )?(?:test|migration|function|file|module|class|component|endpoint|query|"
+    r"commit|branch|dependency|build|type|handler|script|table|column|secret|flag|change|error)\b|(?:when(?:ever)?|"
+    r"every time|each time|if) (?:you(?:['’]re)?|we|(?!\w*thing)\w+ing)\b(?: \S+){0,3}? (?:an?|any|new|another|some|"
+    r"every|[\w.`-]{3,}s|sql)\b|(?:before|after) (?:each|every|\w+ing\b(?: \S+){0,2}? [\w.`-]{3,}s)\b|^(?:for|in|with|"
+    r"on) (?!this|the|that|these|those|my|his|all|both|most)(?:[\w-]+ ){0,2}[\w-]{3,}s[,:] |(?:wenn|bevor|sobald|"
+    r"falls) (?:du|wir|man)\b(?: \w+){0,2}? (?:eine?n?|neue)\b|vor jede[mnr]\b|(?:quand|avant de|dès que) (?:tu|on|"
+    r"vous)?\b(?: \w+){0,3}? (?:une?|des)\b|avant chaque\b|(?:cuando|antes de)\b(?: \w+){0,3}? una?\b|antes de cada\b",
+    re.IGNORECASE,
+)
+# Says at once that a custom of the project follows, in other languages than English.
+CUSTOM_ABROAD = re.compile(
+    r"(?:bei uns|in diesem (?:projekt|repo)|hier (?:werden|haben|heißen|liegen)|chez nous|dans ce (?:projet|dépôt|"
+    r"repo)|ici,? les|en este (?:proyecto|repo)|aquí (?:los|las))\b",
     re.IGNORECASE,
 )
 # A condition of the product: `if the file is missing, …`.
@@ -223,7 +232,8 @@ POLICY = any_of(
     r"a) (?:\w+ )?(?:convention|policy|rule|standard|style guide|guideline|practice|agreement)s?(?: here)?(?: (?:for|"
     r"on|about|with) [\w ]{2,40})? (?:is|are|says?|demands?|requires?)|(?:rule|convention|policy) (?:here|"
     r"in this \w+)",
-    r"in der regel|per konvention|laut konvention|unsere (?:konvention|regel|richtlinie)\w* (?:ist|lautet|sagt)",
+    r"gilt (?:bei uns|hier)|(?:bei uns|hier) gilt|in der regel|per konvention|laut konvention|unsere (?:konvention|"
+    r"regel|richtlinie)\w* (?:ist|lautet|sagt)",
     r"par convention|en règle générale|notre (?:convention|règle|politique) (?:est|c['’]est)",
     r"por (?:convención|norma|regla general)|nuestra (?:convención|norma|regla|política) es",
 )
@@ -245,27 +255,28 @@ QUANTIFIER = any_of(
 # An order behind the fact that is its reason.
 SO_ORDER = re.compile(
     r", so (?:please )?(?:(?:don['’]?t|do not|never|always) \w|(?:use|prefer|keep|write|put|give|avoid|ask)\b)|"
-    r", also (?:bitte )?(?:nie|nicht|keine|immer)\b|, donc (?:n['’]|ne |pas |toujours |jamais )|, así que (?:no|nunca|siempre)\b",
+    r", also (?:bitte )?(?:nie|nicht|keine|immer)\b|, donc (?:n['’]|ne |pas |toujours |jamais )|, así que (?:no|nunca|"
+    r"siempre)\b",
     re.IGNORECASE,
 )
 # Reminds the agent of what was said before.
 I_SAID = re.compile(
-    r"i (?:already |have |just )?(?:said|told you)(?: before| already| yesterday)?(?: that| to)?[,:]? |"
-    r"ich (?:sagte|habe) (?:doch )?(?:schon )?(?:gesagt,? )?(?:dass )?|je t['’]ai dit (?:que |de )?|te (?:he dicho|dije) (?:que )?",
+    r"i (?:already |have |just )?(?:said|told you)(?: before| already| yesterday)?(?: that| to)?[,:]? |ich (?:sagte|"
+    r"habe) (?:doch )?(?:schon )?(?:gesagt,? )?(?:dass )?|je t['’]ai dit (?:que |de )?|te (?:he dicho|dije) (?:que )?",
     re.IGNORECASE,
 )
 # Reproaches the agent with what it did.
 REPROACH = re.compile(
     r"\byou(?:['’]ve| have)?(?: just| already)? (?:\w{3,}ed|put|made|wrote|used|broke|forgot|did|ran|left|went|took|"
     r"chose|set|built|keep|got)\b|\b(?:not|nothing) like (?:this|that)\b|^(?:wrong|no|nope)\b|\bthe (?:second|third|"
-    r"fourth|\w+th) time\b|\bi (?:keep (?:telling|saying)|(?:already |have )?told)\b|\bhow (?:many times|often)\b|"
-    r"\bagain[!.]|\byours (?:don['’]t|do not|isn['’]t|aren['’]t)\b|\b(?:nicht so|falsch|du hast|schon wieder)\b|"
-    r"\b(?:pas comme ça|tu as|encore une fois)\b|\b(?:así no|has \w+[aí]do|otra vez)\b",
+    r"fourth|\w+th) time\b|\bi (?:keep (?:telling|saying)|(?:already |have )?(?:told|said))\b|\bhow (?:many times|"
+    r"often)\b|\bagain[!.]|\byours (?:don['’]t|do not|isn['’]t|aren['’]t)\b|\b(?:nicht so|falsch|du hast|"
+    r"schon wieder)\b|\b(?:pas comme ça|tu as|encore une fois)\b|\b(?:así no|has \w+[aí]do|otra vez)\b",
     re.IGNORECASE,
 )
 # How things are done or kept, as opposed to how they look at the moment.
 NORM = any_of(
-    r"belongs?|lives?|comes? from|goes? (?:in|into|through|to|under|next)|stays?|comes? (?:in|as)|(?:is|"
+    r"belongs?|lives?|comes? from|go(?:es)? (?:in|into|through|to|under|next)|stays?|comes? (?:in|as)|(?:is|"
     r"are) (?:append-only|read-only|write-only|generated|shared|reserved|frozen|immutable|owned|stored|kept|written|"
     r"defined|named|called|singular|plural|synced|managed|not yours|ours|public|private)|read as|starts? with|"
     r"ends? with",
@@ -343,7 +354,8 @@ PLACE = any_of(
     r"at) (?:this|our) (?:repo|repository|project|codebase|team|company)|(?:a|over )?(?:round )?here(?! is\b| are\b|"
     r"['’]s\b|:)|around here",
     r"in (?:diesem|unserem|dem) (?:repo|repository|projekt|code|team|unternehmen)|bei uns|hier(?! ist\b| sind\b)",
-    r"dans (?:ce|notre) (?:projet|dépôt|repo|code|équipe)|chez nous|ici",
+    r"in unseren \w+|dans nos \w+|en nuestr[oa]s \w+|in (?:all )?our \w+|dans (?:ce|notre) (?:projet|dépôt|repo|code|"
+    r"équipe)|chez nous|ici",
     r"en (?:este|nuestro) (?:proyecto|repo|repositorio|equipo|código)|aquí",
 )
 # The team as the subject.
@@ -367,9 +379,10 @@ WE_DO_NOT = re.compile(
     re.IGNORECASE,
 )
 CUSTOM_VERBS = any_of(
-    r"use|do|write|keep|name|call|prefer|store|put|run|test|deploy|ship|follow|go|log|format|say|spell|version|tag|"
-    r"merge|squash|commit|branch|pin|import|export|inject|mock|wrap|throw|return|sort|document|indent|review|release|"
-    r"generate|build|have|stick|number|track|avoid|forbid|mark|separate|share|handle|validate"
+    r"use|do(?! (?:need|have|want|see|get)\b)|write|keep|name|call|prefer|store|put|run|test|deploy|ship|follow|go|"
+    r"log|format|say|spell|version|tag|merge|squash|commit|branch|pin|import|export|inject|mock|wrap|throw|return|"
+    r"sort|document|indent|review|release|generate|build|have (?:no|a (?:rule|convention|policy))|stick|number|track|avoid|forbid|mark|separate|share|"
+    r"handle|validate"
 )
 WE_AGREED = re.compile(
     r"(?:we|the team)(?:['’]ve| have)? (?:agreed|decided|standardi[sz]ed|settled|switched|moved|migrated)\b(?: (?:to|"
@@ -428,7 +441,8 @@ NO_PROHIBITION = frozenset(
     "have be expect remember wait".split()
 )
 DEICTIC = any_of(
-    r"(?:for|with|to|about) (?:this|that|it)|(?:a|an|another) (?:new|extra|separate)|this|first|now|just|there",
+    r"the (?:new|old|existing|current|first|second|last|other)|(?:for|with|to|about) (?:this|that|it)|(?:a|an|"
+    r"another) (?:new|extra|separate)|this|first|now|just|there",
     r"dafür|das|jetzt|zuerst|neue[nrs]?|dort",
     r"pour (?:ça|cela)|maintenant|d['’]abord|(?:un|une) (?:nouveau|nouvelle|autre)",
     r"para (?:esto|eso)|ahora|primero|(?:un|una|otr[oa]) (?:nuev[oa]|nuevo)?",
@@ -438,9 +452,9 @@ REASON = re.compile(
     r"\b(?:because|since|otherwise|or else|so that|as (?:it|they|that|we|those|these|there)|weil|denn|sonst|ansonsten|"
     r"da (?:es|sie|das|wir|die|der)|damit|parce qu|car\b|sinon|puisqu|vu que|porque|ya que|si no|pues|puesto que)|"
     r"(?:,| -| –| —|;|:)\s*(?:it|they|that|those|these|we|there|the|our|you['’]ll|you will|it['’]ll|its|that['’]s|"
-    r"they['’]re|it['’]s|we['’]re|we['’]ve|there['’]s|everything|nothing|only|"
-    r"i (?:want|need|like|prefer|find|hate|can['’]?t|don['’]?t)|es|sie|das|die|der|wir|dort|unser\w*|"
-    r"notre|nos|nuestr[oa]s?|on|il|elle|ça|c['’]est|ils|elles|nous|es|son|se|eso|está|están|tenemos|lo|la|las|los)\b",
+    r"they['’]re|it['’]s|we['’]re|we['’]ve|there['’]s|everything|nothing|only|i (?:want|need|like|prefer|find|hate|"
+    r"can['’]?t|don['’]?t)|es|sie|das|die|der|wir|dort|unser\w*|notre|nos|nuestr[oa]s?|on|il|elle|ça|c['’]est|ils|"
+    r"elles|nous|es|son|se|eso|está|están|tenemos|lo|la|las|los)\b",
     re.IGNORECASE,
 )
 # How a sentence begins that gives the reason or the remedy of the one before it.
@@ -471,8 +485,8 @@ USE = re.compile(
     re.IGNORECASE,
 )
 ARTICLES = frozenset(
-    "a an the this that these those my your his her its another some one both it them him me us ein eine einen das die den "
-    "der diesen diese un une le la les ce cette una el los las este esta".split()
+    "a an the this that these those my your his her its another some one both it them him me us ein eine einen das "
+    "die den der diesen diese un une le la les ce cette una el los las este esta".split()
 )
 ITS_NAME = re.compile(
     r"(?:(?:it|that|this)(?:['’]s| is| should be)|we (?:say|call|spell|write)|they(?:['’]re| are))(?: called| spelled|"
@@ -531,12 +545,13 @@ GENERIC = re.compile(
     re.IGNORECASE,
 )
 GENERIC_ABROAD = re.compile(
-    r"(?:alle|jede[rs]?|neue|keine?)\b(?: [\w`-]+){0,2}? (?:[\w-]*tests?|migration(?:en)?|commits?|branche?s?|datei(?:en)?|"
-    r"funktion(?:en)?|klassen?|module?|[\w-]*endpunkte?|endpoints?|variablen?|konstanten?|änderung(?:en)?|abhängigkeit(?:en)?)\b|"
-    r"(?:tous|toutes|chaque|aucune?)\b(?: les)?(?: [\w`-]+){0,2}? (?:tests?|migrations?|commits?|branches?|fichiers?|fonctions?|"
-    r"classes|modules?|endpoints?|variables?|modifications?|dépendances?|composants?)\b|"
-    r"(?:todos|todas|cada|ningún|ninguna)\b(?: los| las)?(?: [\w`-]+){0,2}? (?:tests?|pruebas?|migraci(?:ón|ones)|commits?|ramas?|"
-    r"archivos?|ficheros?|funci(?:ón|ones)|clases?|módulos?|endpoints?|variables?|cambios?|dependencias?|componentes?)\b",
+    r"(?:alle|jede[rs]?|neue|keine?)\b(?: [\w`-]+){0,2}? (?:[\w-]*tests?|migration(?:en)?|commits?|branche?s?|"
+    r"datei(?:en)?|funktion(?:en)?|klassen?|module?|[\w-]*endpunkte?|endpoints?|variablen?|konstanten?|"
+    r"änderung(?:en)?|abhängigkeit(?:en)?)\b|(?:tous|toutes|chaque|aucune?)\b(?: les)?(?: [\w`-]+){0,2}? (?:tests?|"
+    r"migrations?|commits?|branches?|fichiers?|fonctions?|classes|modules?|endpoints?|variables?|modifications?|"
+    r"dépendances?|composants?)\b|(?:todos|todas|cada|ningún|ninguna)\b(?: los| las)?(?: [\w`-]+){0,2}? (?:tests?|"
+    r"pruebas?|migraci(?:ón|ones)|commits?|ramas?|archivos?|ficheros?|funci(?:ón|ones)|clases?|módulos?|endpoints?|"
+    r"variables?|cambios?|dependencias?|componentes?)\b",
     re.IGNORECASE,
 )
 DEMANDS = any_of(
@@ -545,8 +560,8 @@ DEMANDS = any_of(
 )
 STRONG_DEMAND = any_of(r"must|never|always|has to|have to|may only|only|cannot|may not|shall")
 PASSIVE = re.compile(
-    r"(?:it|they|those|these) (?:must|should|may) (?:never|not) be (?:edited|changed|modified|touched) (?:by hand|manually|"
-    r"directly)|"
+    r"(?:it|they|those|these) (?:must|should|may) (?:never|not) be (?:edited|changed|modified|touched) (?:by hand|"
+    r"manually|directly)|"
     rf"(?:the |our )?(?:[\w`-]+ ){{0,3}}?(?:{ARTEFACT})\b(?: [\w`-]+){{0,4}}? (?:must|should|may|can)(?: never| not|"
     rf" always| "
     r"only)+ be (?:mocked|committed|edited|changed|run|imported|used|merged|pushed|deployed|modified|touched|renamed|"
@@ -566,8 +581,8 @@ NONE_HERE = re.compile(
     r"(?:there (?:is|are) no|(?:es )?gibt (?:es )?(?:hier )?keine?n?|il n['’]y a pas d['’e]|no hay) ?\w", re.IGNORECASE
 )
 REPORTED = re.compile(
-    r"(?:the |our |my |a |der |die |das |le |la |el )?[\w.-]+(?: [\w.-]+){0,3}? (?:says?|said|wrote|claims?|claimed|"
-    r"told (?:me|us)|suggests?|sagt|sagte|schrieb|meint|dit|a écrit|prétend|dice|dijo|escribió)\b|(?:according to|"
-    r"laut|selon|d['’]après|según) ",
+    r"(?!i\b|we\b|you\b)(?:the |our |my |a |der |die |das |le |la |el )?[\w.-]+(?: [\w.-]+){0,3}? (?:says?|said|wrote|"
+    r"claims?|claimed|told (?:me|us)|suggests?|sagt|sagte|schrieb|meint|dit|a écrit|prétend|dice|dijo|escribió)\b|"
+    r"(?:according to|laut|selon|d['’]après|según) ",
     re.IGNORECASE,
 )
