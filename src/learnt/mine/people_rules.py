@@ -62,7 +62,10 @@ _STARTS_WITH_MODAL = re.compile(
 )
 _LOOKING = frozenset("read search look find help scan show tell explain check see review consider think".split())
 _NOT_HERE = re.compile(r"\b(?:there|above|below|dort|da|là|ahí|allí)\b", re.IGNORECASE)
-_NOT_CUSTOMS = frozenset("are were should could can will might would may 're 've 'll 'd must need".split())
+_NOT_CUSTOMS = frozenset(
+    "are were should could can will might would may 're 've 'll 'd must need haben brauchen "
+    "müssen sollten avons tenemos necesitamos".split()
+)
 _REFERS_BACK = re.compile(
     r"\b(?:it|them|they|that|those|these|otherwise|because|since|sie|es|sonst|das|ils|elles|ça|sinon|eso|si no)\b",
     re.IGNORECASE,
@@ -74,6 +77,9 @@ _OPINION = re.compile(
 )
 _THESE = re.compile(r"\b(?:\w{2,}ing|these|those|this|that)\b", re.IGNORECASE)
 _PATH = re.compile(r"\bx\b|\w[/.]\w")
+_EVERYWHERE = re.compile(
+    r"\b(?:everywhere|throughout|across|überall|durchgehend|partout|en todas partes)\b", re.IGNORECASE
+)
 _PLEASE = re.compile(r"\b(?:please|bitte|s'il (?:te|vous) pla[iî]t|stp|svp|por favor)\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\d+\b")
 _OUR = re.compile(
@@ -96,7 +102,7 @@ def weigh(masked: str, *, before: str = "", after: str = "") -> str:
     if is_question(masked):
         return _weigh_request(masked) if words.REQUEST.match(strip_lead(masked)) else ""
     announced, head, rest = _split_announcement(masked)
-    main = find_main(rest)
+    rest, main = strip_lead(rest), find_main(rest)
     if len(main.split()) < 2:
         return ""
     if announced == ASKED or _is_asked(masked, find_main(masked)):
@@ -106,7 +112,8 @@ def weigh(masked: str, *, before: str = "", after: str = "") -> str:
     is_spec = words.OF_PRODUCT.match(strip_lead(rest)) is not None
     if announced or (not is_spec and (_is_rule(rest, main) or _has_rule_clause(rest, main))):
         return RULE
-    if words.ONE_OFF.search(rest) or not _is_soft(rest, main, before=head or before, after=after):
+    lead = masked[: len(masked) - len(strip_lead(masked))]
+    if words.ONE_OFF.search(rest) or not _is_soft(rest, main, before=head or lead + before, after=after):
         return ""
     return SOFT
 
@@ -116,7 +123,7 @@ def _weigh_request(masked: str) -> str:
     main = find_main(masked)
     if _is_asked(masked, main):
         return ASKED
-    is_always = _is_order_for_all(main) or words.YOU_MUST.match(main)
+    is_always = _is_order_for_all(main.removeprefix("you ")) or words.YOU_MUST.match(main)
     return SOFT if is_always and not words.ONE_OFF.search(masked) else ""
 
 
@@ -248,7 +255,8 @@ def _is_order_for_all(main: str, *, strictly: bool = False) -> bool:
         return _may_be_order(match["verb"]) and not is_for_users and (not strictly or is_base_form(match["verb"]))
     if match := words.DO_NOT.match(main):
         return bool(words.NO_LONGER.search(main)) and (match["verb"] or "").lower() not in words.NO_PROHIBITION
-    if _NO_CASE.match(main) or (_LAST_ALWAYS.search(main) and is_order_or_custom(main)):
+    is_task = TASK.match(main) and _find_object(main) == "the"
+    if _NO_CASE.match(main) or (_LAST_ALWAYS.search(main) and is_order_or_custom(main) and not is_task):
         return True
     return bool(words.BAN.match(main) and words.PLACE.search(main))
 
@@ -398,7 +406,7 @@ def _has_remedy(main: str, after: str) -> bool:
     rest = main.split()[2:]
     if not rest or rest[0].lower() in words.ARTICLES:
         return False
-    clauses = [*(strip_lead(clause) for clause in _CLAUSE.split(main)[1:]), strip_lead(after)]
+    clauses = [*(strip_lead(clause) for clause in _CLAUSE.split(main)[1:]), find_main(after)]
     return any(_starts_with_verb(clause) for clause in clauses if clause)
 
 
@@ -411,6 +419,10 @@ def _find_object(main: str) -> str:
 
 
 def _has_reason(main: str) -> bool:
+    match, rest = words.DO_NOT.match(main), main.partition(", ")[2]
+    is_abroad = match is not None and match["verb"] is None
+    if is_abroad and len(rest.split()) >= _MIN_WORDS:
+        return True
     reason = words.REASON.search(main)
     return reason is not None and not words.DEICTIC.search(main[: reason.start()])
 
@@ -430,7 +442,7 @@ def _is_habit(masked: str) -> bool:
 
 
 def _starts_with_verb(main: str) -> bool:
-    return is_base_form(main.split(" ", 1)[0].lower())
+    return is_base_form(main.split(" ", 1)[0].lower().strip(".,!"))
 
 
 def _is_ban(masked: str, main: str, *, before: str, after: str) -> bool:
@@ -454,13 +466,14 @@ def _is_norm(masked: str, main: str, *, before: str, after: str) -> bool:
     """Return whether a sentence says how things are done here, by itself or beside a reproach."""
     if _is_about_kind(main) and words.DEMANDS.search(main):
         is_task = _starts_with_verb(find_main(before)) if before else False
-        return not is_task and (_is_general(masked) or words.REASON.search(main) is not None)
+        shown = (_is_general(masked), words.REASON.search(main), words.REPROACH.search(before))
+        return not is_task and any(shown)
     if any(words.PASSIVE.match(strip_lead(clause)) for clause in _CLAUSE.split(masked)[1:]):
         return True
     if _is_about_product(main) or words.REPROACH.match(main) or _PAST.search(main):
         return False
     if words.NOT_THE_OTHER.fullmatch(main):
-        return bool(words.LEAD.match(masked)) or _is_lasting_reason(after) or _is_general(after)
+        return bool(words.LEAD.match(before)) or _is_lasting_reason(after) or _is_general(after)
     reproached = any(words.REPROACH.search(text) for text in (before, after, masked))
     is_norm = words.NORM.search(main) or words.THROUGHOUT.search(main)
     return bool(reproached and is_norm) or _is_custom_by_itself(masked, main)
@@ -474,6 +487,8 @@ def _is_custom_by_itself(masked: str, main: str) -> bool:
         or words.SO_ORDER.search(masked)
         or _MINE.match(main)
     ):
+        return True
+    if words.AGREED.match(strip_lead(masked)) or (words.CONTRAST.search(main) and _EVERYWHERE.search(main)):
         return True
     if _OUR.match(main):
         return any(pattern.search(main) for pattern in (words.CONTRAST, words.UNIVERSAL, words.THROUGHOUT))

@@ -19,15 +19,15 @@ def any_of(*languages: str, at_start: bool = False) -> re.Pattern[str]:
 
 # Interjections before a sentence, those with a sign behind them, and those that need none.
 LEAD = re.compile(
-    r"(?:(?:(?:it|that|this)(?:['’]s| is| looks| works)?(?: fine| good| ok| okay| great| better| nice| right)?,? but|"
-    r"(?:looks|works)(?: good| great| fine| well)?,? but) |(?:no|nope|nah|ok|okay|yes|yeah|yep|hm+|well|right|great|"
-    r"good|nice|perfect|cool|thanks|thank you|hey|hi|oh|ah|again|sorry|actually|wait|one (?:more )?thing|"
-    r"another thing|fyi|important|(?:quick |side )?note|reminder|careful|wrong|then|now|also|as i said|like i said|"
-    r"i repeat|for the record|nein|ja|gut|ach|übrigens|außerdem|noch was|wichtig|achtung|danke|nochmal|falsch|"
-    r"wie gesagt|non|oui|au fait|aussi|attention|merci|d'accord|s'il te pla[iî]t|s'il vous pla[iî]t|comme je l'ai dit|"
-    r"s[ií]|por cierto|además|vale|ojo|gracias|bueno|otra cosa|como dije)\s*[,.:;!–—-]+\s*|(?:ok|okay|actually|please|"
-    r"pls|btw|by the way|also|and|but|so|just|then|bitte|und|aber|also|stp|svp|et|mais|donc|y|pero|por favor|"
-    r"así que)[,:]?\s+)+",
+    r"(?:(?:(?:it|that|this)(?:['’]s| is| looks| works)?(?: fine| good| ok| okay| great| better| nice|"
+    r" right)?(?: for now)?,? but|(?:looks|works)(?: good| great| fine| well)?,? but) |(?:no|nope|nah|ok|okay|yes|"
+    r"yeah|yep|hm+|well|right|great|good|nice|perfect|cool|thanks|thank you|hey|hi|oh|ah|again|sorry|actually|wait|"
+    r"one (?:more )?thing|another thing|fyi|important|(?:quick |side )?note|reminder|careful|wrong|then|now|also|"
+    r"as i said|like i said|i repeat|for the record|nein|ja|gut|ach|übrigens|außerdem|noch was|wichtig|achtung|danke|"
+    r"nochmal|falsch|wie gesagt|non|oui|au fait|aussi|attention|merci|d'accord|s'il te pla[iî]t|s'il vous pla[iî]t|"
+    r"comme je l'ai dit|s[ií]|por cierto|además|vale|ojo|gracias|bueno|otra cosa|como dije)\s*[,.:;!–—-]+\s*|(?:ok|"
+    r"okay|actually|generally|normally|usually|in general|by default|typically|please|pls|btw|by the way|also|and|but|"
+    r"so|just|then|bitte|und|aber|also|stp|svp|et|mais|donc|y|pero|por favor|así que)[,:]?\s+)+",
     re.IGNORECASE,
 )
 # An adverbial before the subject, without a comma.
@@ -84,13 +84,13 @@ ONE_OFF = any_of(
     r"for now|right now|this time|(?:just )?this once|for the (?:moment|time being)|at the moment|today|tonight|"
     r"tomorrow|yet|currently|(?:in|for|on|with) this (?:[\w.-]+ )?(?:deployment|pr|mr|pull request|commit|change|"
     r"branch|session|conversation|function|test|case|ticket|issue|task|step|round|patch|diff|iteration|one|fix|"
-    r"feature|bug|release|sprint|turn|form|page|screen)|(?:just|only) (?:a|an) (?:spike|prototype|experiment|poc|"
-    r"draft|demo)|until (?:i|we|the|it|that)|before (?:you start|we start|i)|the last (?:change|commit|edit|two)|"
-    r"(?:first|second|last|previous) (?:one|option|approach|version|commit|change)",
+    r"feature|bug|release|sprint|turn|form|page|screen|window|view|dialog)|(?:just|only) (?:a|an) (?:spike|prototype|"
+    r"experiment|poc|draft|demo)|until (?:i|we|the|it|that)|before (?:you start|we start|i)|the last (?:change|commit|"
+    r"edit|two)|(?:first|second|last|previous) (?:one|option|approach|version|commit|change)",
     r"diesmal|dieses mal|heute|vorerst|erst ?mal|fürs erste|im moment|noch nicht|momentan|(?:in|"
     r"für) diese[mnrs]? (?:pr|commit|branch|ticket|fall|test|funktion|änderung|aufgabe)",
     r"pour l['’]instant|pour le moment|cette fois(?:-ci)?|aujourd['’]hui|pas encore|(?:dans|pour) (?:ce|cette) (?:pr|"
-    r"commit|branche|ticket|cas|test|fonction|tâche|formulaire|page)",
+    r"commit|branche|ticket|cas|test|fonction|tâche|formulaire|page|fenêtre|vue)",
     r"por ahora|de momento|esta vez|hoy|todav[ií]a no|aún no|(?:en|para) est[ea] (?:pr|commit|rama|ticket|caso|tarea)",
 )
 # Forbids or demands something without exception, in other languages than English.
@@ -193,7 +193,7 @@ INFINITIVE_LAST = re.compile(r"\b[a-zäöü]\w+(?:en|ern|eln)[.!]*$")
 # Words behind `always` and `never` that make no order.
 NO_ORDER = frozenset(
     "mind been seen had got gotten heard worked happened was were is are a an the on in at of to there this that it i "
-    "we you they he she quite really before".split()
+    "we you they he she quite really before again".split()
 )
 # What people complain about, rather than a rule.
 MISHAP = any_of(
@@ -269,9 +269,9 @@ I_SAID = re.compile(
 REPROACH = re.compile(
     r"\byou(?:['’]ve| have)?(?: just| already)? (?:\w{3,}ed|put|made|wrote|used|broke|forgot|did|ran|left|went|took|"
     r"chose|set|built|keep|got)\b|\b(?:not|nothing) like (?:this|that)\b|^(?:wrong|no|nope)\b|\bthe (?:second|third|"
-    r"fourth|\w+th) time\b|\bi (?:keep (?:telling|saying)|(?:already |have )?(?:told|said))\b|\bhow (?:many times|"
-    r"often)\b|\bagain[!.]|\byours (?:don['’]t|do not|isn['’]t|aren['’]t)\b|\b(?:nicht so|falsch|du hast|"
-    r"schon wieder)\b|\b(?:pas comme ça|tu as|encore une fois)\b|\b(?:así no|has \w+[aí]do|otra vez)\b",
+    r"fourth|\w+th) time\b|\bi(?:['’]ve)? (?:keep (?:telling|saying)|(?:already |have )?(?:told|said))\b|"
+    r"\bhow (?:many times|often)\b|\bagain[!.]|\byours (?:don['’]t|do not|isn['’]t|aren['’]t)\b|\b(?:nicht so|falsch|"
+    r"du hast|schon wieder)\b|\b(?:pas comme ça|tu as|encore une fois)\b|\b(?:así no|has \w+[aí]do|otra vez)\b",
     re.IGNORECASE,
 )
 # How things are done or kept, as opposed to how they look at the moment.
@@ -381,8 +381,8 @@ WE_DO_NOT = re.compile(
 CUSTOM_VERBS = any_of(
     r"use|do(?! (?:need|have|want|see|get)\b)|write|keep|name|call|prefer|store|put|run|test|deploy|ship|follow|go|"
     r"log|format|say|spell|version|tag|merge|squash|commit|branch|pin|import|export|inject|mock|wrap|throw|return|"
-    r"sort|document|indent|review|release|generate|build|have (?:no|a (?:rule|convention|policy))|stick|number|track|avoid|forbid|mark|separate|share|"
-    r"handle|validate"
+    r"sort|document|indent|review|release|generate|build|have (?:no|a (?:rule|convention|policy))|stick|number|track|"
+    r"avoid|forbid|mark|separate|share|handle|validate"
 )
 WE_AGREED = re.compile(
     r"(?:we|the team)(?:['’]ve| have)? (?:agreed|decided|standardi[sz]ed|settled|switched|moved|migrated)\b(?: (?:to|"
@@ -402,15 +402,15 @@ NO_RULE_VERBS = frozenset(
 )
 YOU_MUST = re.compile(
     r"(?:everything|anything|whatever|all) you \w+ (?:must|should|has to|have to|needs? to|goes?)\b|you(?:['’]re|"
-    r" are)? (?:(?:must|should|shall|may|can|have to|need to|ought to|to|supposed to) )?(?:always|never)\b|"
+    r" are)? (?:must|should|shall|may|can|have to|need to|ought to|to|supposed to) (?:always|never)\b|"
     r"you (?:must(?: not|n['’]?t)|may not|are not (?:allowed|supposed) to|cannot|can['’]?t) |du (?:darfst|sollst|"
     r"musst) (?:\w+ )?(?:nie(?:mals)?|immer|nicht)|tu (?:ne )?(?:dois|peux) (?:jamais|toujours|pas)|(?:no )?(?:debes|"
     r"puedes) (?:siempre|nunca)|(?:siempre|nunca) debes",
     re.IGNORECASE,
 )
 YOU_KEEP = any_of(
-    r"you (?:keep|kept|always|constantly|repeatedly|continue to)(?: on)? \w+|you (?:forgot|did it|did that|broke it|"
-    r"used \S+) again",
+    r"you (?:keep|kept|constantly|repeatedly|continue to)(?: on)? \w+|you always (?:forget|add|put|use|do|make|write|"
+    r"break|change|miss|skip|start|end|leave|create)|you (?:forgot|did it|did that|broke it|used \S+) again",
     r"du (?:machst|vergisst|verwendest|benutzt|fügst|schreibst|legst) (?:schon wieder|immer|ständig|dauernd)",
     r"tu (?:oublies|continues|ajoutes|mets|utilises) (?:toujours|encore|sans cesse|à)",
     r"(?:siempre|sigues|vuelves a|otra vez) (?:olvidas|olvidando|usas|usando|añades|añadiendo|pones|poniendo)",
