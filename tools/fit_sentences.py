@@ -59,7 +59,9 @@ def main() -> None:
             print_figures(writers)
         models[kind] = fit([example for texts in writers.values() for text in texts for example in text])
     if arguments.write:
-        rounded = {kind: {feature: round(weight, 2) for feature, weight in model.items()} for kind, model in models.items()}
+        rounded = {
+            kind: {feature: round(weight, 2) for feature, weight in model.items()} for kind, model in models.items()
+        }
         WEIGHTS.write_text(json.dumps(rounded, ensure_ascii=False, indent=0, sort_keys=True) + "\n", encoding="utf-8")
         print(f"{WEIGHTS}: {WEIGHTS.stat().st_size / 1_000:.0f} kB")
 
@@ -90,7 +92,7 @@ def _read_text(marked: str) -> Iterator[Example]:
 
 
 def fit(examples: Text, *, min_count: int = MIN_COUNT) -> dict[str, float]:
-    """Return the weights of a regularised logistic regression: stochastic descent (AdaGrad), averaged over the epochs."""
+    """Return the weights of a regularised logistic regression: stochastic descent (AdaGrad), averaged over epochs."""
     counts = Counter(feature for example in examples for feature in example.features)
     known = [
         ([feature for feature in example.features if counts[feature] >= min_count], example.is_lesson)
@@ -128,13 +130,15 @@ def rate(weights: dict[str, float], example: Example) -> float:
 
 
 def print_figures(writers: dict[str, list[Text]]) -> None:
-    """Print the share of lessons found and of findings that are right, at thresholds that keep most other texts quiet."""
+    """Print the share of lessons found and of findings that are right, at thresholds that keep other texts quiet."""
     rated: list[list[tuple[float, bool]]] = []
     for name, texts in writers.items():
         others = [example for other in writers if other != name for text in writers[other] for example in text]
         weights = fit(others)
         rated += [[(rate(weights, example), example.is_lesson) for example in text] for text in texts]
-    loudest = sorted(max((odds for odds, _ in text), default=-9.0) for text in rated if not any(is_lesson for _, is_lesson in text))
+    loudest = sorted(
+        max((odds for odds, _ in text), default=-9.0) for text in rated if not any(is_lesson for _, is_lesson in text)
+    )
     for quiet in QUIET:
         least = loudest[min(len(loudest) - 1, int(quiet * len(loudest)))]
         kept = [is_lesson for text in rated for odds, is_lesson in text if odds > least]

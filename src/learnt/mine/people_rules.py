@@ -1,8 +1,8 @@
 """Weigh a sentence of a person: is it meant for more than this task, and how firmly is it said?
 
-The model of `sentence_model` decides whether a sentence is meant for more than this task. Words decide how firmly it is
-said: whether it asks to be remembered, or speaks of all cases. Only a clear case is a rule; in case of doubt, it is soft,
-and the person is asked.
+The model of `sentence_model` decides whether a sentence is meant for more than this task. Words decide how firmly it
+is said: whether it asks to be remembered, or speaks of all cases. Only a clear case is a rule; in case of doubt, it is
+soft, and the person is asked.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from learnt.mine.sentence_model import PROMPTS, rate
 from learnt.text.verbs import is_base_form
 
 ASKED, RULE, SOFT = "asked", "rule", "soft"
-# The log-odds above which a sentence is kept: if it asks to be remembered, if it speaks of all cases, in other cases, and
-# without asking the person.
+# The log-odds above which a sentence is kept: if it asks to be remembered, if it speaks of all cases, in other cases,
+# and without asking the person.
 _LEAST_IF_ASKED, _LEAST_IF_FOR_ALL, _LEAST, _LEAST_FOR_RULE = -1.0, -0.5, 0.5, 0.8
 _MIN_WORDS = 3
 _CODE = re.compile(r"`[^`\n]+`")
@@ -25,7 +25,8 @@ _AND = re.compile(r"[,;:–—]\s*|\b(?:and|but|und|aber|et|mais|y|pero)\b", re.
 _PURPOSE = re.compile(r"\b(?:in case|so that|so|if|that|which|for|damit|falls|pour que|si|para que)\b", re.IGNORECASE)
 _NOUN_FOLLOWS = re.compile(r" (?:versions?|releases?|use|reference)\b", re.IGNORECASE)
 TASK = re.compile(
-    r"(?:please |now |ok,? |can you |could you |then |let['’]s )*(?:fix|add|rename|move|make|remove|delete|change|update|write|"
+    r"(?:please |now |ok,? |can you |could you |then |let['’]s )*(?:fix|add|rename|move|make|remove|delete|"
+    r"change|update|write|"
     r"create|implement|refactor|revert|undo|redo|do|commit|push|merge|run|try|continue|go|clean|build|set up|"
     r"behebe|füge|mach|ändere|lösche?|schreib|corrige|ajoute|supprime|change|arregla|añade|borra|cambia)\b",
     re.IGNORECASE,
@@ -45,7 +46,7 @@ def weigh(sentence: str, *, before: str = "", after: str = "") -> str:
 
 
 def is_for_all_cases(masked: str) -> bool:
-    """Return whether a sentence speaks of all cases: `never`, `always`, `stop adding`, `it is forbidden`, `don't … here`."""
+    """Return whether a sentence speaks of all cases: `never`, `always`, `stop adding`, `don't … here`."""
     if is_question(masked) or words.ONE_OFF.search(masked):
         return False
     main = find_main(masked)

@@ -14,6 +14,7 @@ import os
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from math import sqrt
 
 from learnt.mine.rating import rate as find_features
@@ -47,7 +48,7 @@ def list_features(sentence: str, before: str, after: str) -> set[str]:
     """Return what the model knows of a sentence."""
     words = _split(sentence)
     features = {*words, *(f"{word[:_STEM]}*" for word in words if len(word) > _STEM)}
-    features.update(f"{first} {second}" for first, second in zip(words, words[1:], strict=False))
+    features.update(f"{first} {second}" for first, second in pairwise(words))
     features.update(f"{first} _ {second}" for first, second in zip(words, words[2:], strict=False))
     features.add(f"#{min(_MAX_TOKENS_IN_CLASS, len(words) // _TOKENS_PER_CLASS)}")
     features.update(f"@{name}" for name in find_features(sentence).features)
