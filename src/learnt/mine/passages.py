@@ -16,6 +16,8 @@ from learnt.model import TITLE_LIMIT, Value
 from learnt.text.sentences import HEADING, ITEM, PARAGRAPH, find_sentences, is_whole, read_blocks, strip_markup
 
 MIN_RATING = 3.5
+MIN_ODDS = 1.2
+_MIN_ODDS_OF_CLEAR = -2.0
 _MIN_LENGTH, _MAX_LENGTH = 18, 600
 _MAX_OBSERVATION = 500
 _MAX_BEFORE, _MAX_BEHIND = 3, 2
@@ -187,10 +189,6 @@ def find_lesson(
 
 def _rate_sentences(passage: Passage) -> list[_Rated]:
     """Return the sentences of a passage with their ratings, in order."""
-    if passage.odds:
-        ruled = [_rate_sentence(sentence, 0.0) for sentence in passage.sentences]
-        pairs = zip(ruled, passage.odds, strict=True)
-        return [one.replace(rating=odds if can_state(one.statement) else _FRAGMENT) for one, odds in pairs]
     section = _rate_section(passage)
     explains = [_EXPLAINS.search(hide_code(sentence)) is not None for sentence in passage.sentences]
     reasons = sum(explains) + (_EXPLAINS.search(passage.label) is not None)
@@ -199,7 +197,16 @@ def _rate_sentences(passage: Passage) -> list[_Rated]:
         for sentence, is_reason in zip(passage.sentences, explains, strict=True)
     ]
     facts = sum(map(_explains, rated))
-    return [_add_support(one) if facts > _explains(one) else one for one in rated]
+    ruled = [_add_support(one) if facts > _explains(one) else one for one in rated]
+    return [_add_odds(*pair) for pair in zip(ruled, passage.odds, strict=True)] if passage.odds else ruled
+
+
+def _add_odds(rated: _Rated, odds: float) -> _Rated:
+    """Return a sentence rated by the model; a clear rule needs less than other sentences."""
+    if not can_state(rated.statement):
+        return rated.replace(rating=_FRAGMENT)
+    is_clear = rated.rating >= MIN_RATING and odds >= _MIN_ODDS_OF_CLEAR
+    return rated.replace(rating=max(odds, rated.rating - MIN_RATING + MIN_ODDS) if is_clear else odds)
 
 
 def _add_support(rated: _Rated) -> _Rated:
