@@ -389,9 +389,12 @@ class Memory:
         """Return every change to a learning, oldest first."""
         return self._learnings.history(id)
 
-    def undo(self, id: str, *, reason: str = "") -> Learning:
-        """Undo the last change to a learning, or the change with this event id."""
-        return self._learnings.undo(id, reason=reason)
+    def undo(self, id: str = "", *, reason: str = "") -> Learning:
+        """Undo the last change to a learning, or the change with this event id.
+
+        Without an id, take back the latest learning that was kept of what the person said to an agent.
+        """
+        return self._learnings.undo(id, reason=reason) if id else self._learnings.undo_said(reason=reason)
 
     def similar(self, learning: str | Learning, limit: int = 10) -> list[Similar]:
         """Return the known learnings that resemble a learning, each with the verdict how it relates to that one."""

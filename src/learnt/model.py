@@ -519,20 +519,26 @@ class Discovery(Value):
     type: str
     text: str
     rule: str = ""
-    """How it was found: `command`, `edit`, `call`, `verification`, `finding`, `review`, `words`, `revert`, `model`."""
+    """How it was found: `command`, `edit`, `call`, `verification`, `finding`, `review`, `words`, `person`, `revert`,
+    `model`."""
     failed: str = ""  # the command or the file that failed
     error: str = ""  # the line with the reason
     worked: str = ""  # the command that worked instead
-    excerpt: str = ""
-    """The excerpt from the source that supports the discovery."""
+    excerpt: str = ""  # from the source that supports the discovery
     files: tuple[str, ...] = ()
     task: str = ""
     attempt: str = ""
     commit: str = ""
+    observed: str = ""  # what happened, in sentences; it becomes the learning's observation, and is not stored
+    advice: str = ""  # what to do, in a sentence; it becomes the learning's action, and is not stored
+
+    def as_evidence(self) -> dict[str, Any]:
+        """Return the fields that are stored."""
+        return {name: value for name, value in self.as_dict().items() if name not in ("observed", "advice")}
 
     def check(self) -> None:
         check_choice("type", self.type, DISCOVERIES)
-        for field in ("text", "failed", "error", "worked", "excerpt"):
+        for field in ("text", "failed", "error", "worked", "excerpt", "observed", "advice"):
             _check_length(field, getattr(self, field), TEXT_LIMIT)
 
 
@@ -546,10 +552,8 @@ class Brief(Value):
     tokens: int = 0
     text_hash: str = ""
     client: str = ""
-    occasion: str = "task"
-    """Its occasion; see OCCASIONS."""
-    asked_by: str = ""
-    """Who asked for it; see ASKERS."""
+    occasion: str = "task"  # see OCCASIONS
+    asked_by: str = ""  # who asked for it; see ASKERS
     duration_ms: int | None = None
     receipt: Mapping[str, Any] = {}
     injections: tuple[Injection, ...] = ()
@@ -578,17 +582,14 @@ class Debrief(Value):
     task: str
     attempt: str
     result: str = ""
-    learnings: tuple[str, ...] = ()
-    """New learnings."""
-    repeated: tuple[str, ...] = ()
-    """Known learnings that recurred."""
+    learnings: tuple[str, ...] = ()  # new learnings
+    repeated: tuple[str, ...] = ()  # known learnings that recurred
     failure: Failure | None = None
     helpful: tuple[str, ...] = ()
     not_helpful: tuple[str, ...] = ()
     refused_marks: tuple[str, ...] = ()
     """Rejected marks: marks on learnings that the task was not given, and repeated or contradictory marks."""
-    refusals: Mapping[str, str] = {}
-    """The reason for each rejected mark."""
+    refusals: Mapping[str, str] = {}  # the reason for each rejected mark
     next_model: str = ""
     ignored: tuple[str, ...] = ()
     """Statements that look like sigils but are ignored, each with the reason."""

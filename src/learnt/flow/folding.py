@@ -95,7 +95,8 @@ def _add(
     revised = next((one for one in similar if _may_revise(database, one)), None)
     if revised is not None:
         return _revise(database, revised, learning, who=who, at=at), False
-    learnings.add(database, learning, Change(what="add", who=who, at=at, reason=_describe(similar)))
+    what = "propose" if learning.status == "proposed" else "add"
+    learnings.add(database, learning, Change(what=what, who=who, at=at, reason=_describe(similar)))
     return learning, True
 
 

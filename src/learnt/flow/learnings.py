@@ -13,7 +13,7 @@ from learnt.flow.marks import mark, undo_mark, without_mark
 from learnt.mine.classify import complete, find_category
 from learnt.mine.quality import find_flaw_in
 from learnt.model import TITLE_LIMIT, Discovery, Learning, Value, is_id, new_id
-from learnt.store import Store, learnings, tasks
+from learnt.store import Store, learnings, mined, tasks
 from learnt.store.index import Filter
 from learnt.store.learnings import Change
 from learnt.text.clean import fold
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from learnt.store.database import Database
 
 
+# How many of the latest learnings from a person's words are looked through for one that is in force.
+_MAX_SAID = 200
 # Only a person can set these fields.
 _PERSONS_FIELDS = ("origin", "confidence", "pinned")
 
@@ -242,6 +244,27 @@ class Learnings:
         if after.version == before.version:
             raise WrongRequest(f"nothing is left to undo in {event.id}", hint=f"see `learnt history {after.id}`")
         return after
+
+    def undo_said(self, *, reason: str = "") -> Learning:
+        """Take back the latest learning that was kept of what a person said; what it had replaced holds again."""
+        refuse_agent(self._context, "undo")
+        for id in mined.list_learnings(self._context.store.database, mined.SAID, limit=_MAX_SAID):
+            learning = self._find_active(id)
+            if learning is not None:
+                after = self.undo(self.history(id)[0].id, reason=reason)
+                for replaced in self.superseded_by(id):
+                    self.undo(replaced, reason=reason)
+                return after
+        raise WrongRequest(
+            "nothing that you said was kept", hint="`learnt undo ID` undoes the last change to a learning"
+        )
+
+    def _find_active(self, id: str) -> Learning | None:
+        for store in self._context.sound_stores():
+            learning = learnings.find(store.database, id)
+            if learning is not None and learning.status == "active" and is_persons(learning):
+                return learning
+        return None
 
     def mark(self, learning: str, task: str, helpful: bool, *, by: str | None = None) -> Learning:
         """Record whether a learning helped with a task that was given it; only the first mark of a pair is valid."""

@@ -107,23 +107,21 @@ def _make_title(text: str, error: str) -> str:
 def _describe(discovery: Discovery, text: str) -> tuple[str, str]:
     """Return the observation and the action."""
     failed, error, worked = discovery.failed, discovery.error, discovery.worked
+    if discovery.advice:
+        return discovery.observed or f"`{failed}` failed: {error}.", discovery.advice
     if discovery.rule == "command" and failed and worked:
-        if text.startswith("When `"):
-            observation = f"`{failed}` failed: {error}. After `{worked}` it passed."
-            return observation, f"When it says so again, run `{worked}`, then `{failed}`."
-        observation = f"`{failed}` failed: {error}. `{worked}` worked."
-        if _WRONG_FOLDER in text:
-            return observation, f"Give paths from where the shell is, or `cd` to the root first: `{worked}`."
-        return observation, f"Use `{worked}`."
+        return f"`{failed}` failed: {error}. `{worked}` worked.", f"Use `{worked}`."
     if discovery.rule == "verification":
         return _describe_check(discovery, text)
     if discovery.rule in ("edit", "call") and worked:
         advice = text if not discovery.files or worked.startswith("`") else f"Use `{worked}` instead of `{failed}`"
         return f"`{failed}` failed: {error}.", advice + "."
-    if discovery.rule == "words":
+    if discovery.rule in ("words", "person"):
         # An observation is needed only if the title was truncated or is part of a longer sentence.
         is_whole = fold(discovery.excerpt) == text and len(text) <= TITLE_LIMIT
-        return "" if is_whole else fold(discovery.excerpt), ""
+        return "" if is_whole else fold(discovery.excerpt), discovery.worked
+    if discovery.rule == "revert":
+        return fold(discovery.excerpt), f"{worked}." if worked else ""
     observation = f"{failed}: {error}. " if failed and error else f"{error}. " if error else ""
     return fold(observation + (discovery.excerpt or text)), f"{worked}." if worked else text
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 KEPT = "kept"  # tell the person that what they said was kept; the subject is the learning
 ASK = "ask"  # ask the agent to write down what it found out
+ASKED_IN_BRIEF = "found"  # what the receipt of a brief that does so says
 _NOT_STORED = ("injections", "text")
 
 
@@ -140,6 +141,20 @@ class NoticeRecord(Value):
     shown: bool = False
 
 
+class PromptRecord(Value):
+    """A prompt that may state something to be remembered, without secrets."""
+
+    kind = "prompt"
+    as_body = Value.as_dict
+    task: str
+    """The conversation."""
+    client: str
+    text: str
+    typed: bool
+    """Whether a person typed it in an interactive client."""
+    at: int
+
+
 def add_notice(database: Database, task: str, what: str, subject: str = "", *, at: int) -> bool:
     """Add a notice; return False if the conversation has had the same notice before."""
     row = {"task": task, "what": what, "subject": subject, "created_at": at}
@@ -160,6 +175,22 @@ def unshown_notices(database: Database, task: str, what: str | None = None) -> l
         task=task,
     )
     return [Notice.from_row(row) for row in rows if what in (None, row["what"])]
+
+
+def was_notice_shown(database: Database, task: str, what: str) -> bool:
+    """Return whether a conversation has been told something of this kind."""
+    return database.has(
+        """
+        select what
+          from notice
+         where project = :project
+           and task = :task
+           and what = :what
+           and shown_at is not null
+        """,
+        task=task,
+        what=what,
+    )
 
 
 def mark_notice_shown(database: Database, task: str, what: str, subject: str = "", *, at: int) -> None:
@@ -192,6 +223,8 @@ def put_brief(database: Database, record: BriefRecord) -> None:
     # All writers use one order, so that they cannot deadlock.
     for injection in sorted(brief.injections, key=lambda injection: injection.learning):
         _put_injection(database, injection)
+    if brief.receipt.get("ask") == ASKED_IN_BRIEF:
+        mark_notice_shown(database, brief.task, ASK, at=brief.created_at)
 
 
 def apply_attempt(database: Database, body: Body) -> None:

@@ -262,6 +262,26 @@ def find_by_title(database: Database, title: str) -> list[Learning]:
     return database.readable(_learning, database.rows(sql, sameness=text_key(title)), "learning")
 
 
+def in_file(database: Database, path: str) -> list[Learning]:
+    """Return the learnings that stand in a file with rules, whatever their status, oldest first."""
+    sql = "select * from learning where project = :project and loaded_from = :path order by created_at, id"
+    return database.readable(_learning, database.rows(sql, path=path), "learning")
+
+
+def files(database: Database) -> list[str]:
+    """Return the files with rules that active learnings stand in."""
+    return database.column(
+        "select distinct loaded_from from learning "
+        "where project = :project and status = 'active' and loaded_from <> '' order by loaded_from"
+    )
+
+
+def events_for(database: Database, reason: str) -> list[Event]:
+    """Return the events with exactly this reason, the latest first."""
+    sql = "select * from event where project = :project and reason = :reason order by at desc, subject, version desc"
+    return database.readable(_event, database.rows(sql, reason=reason), "event")
+
+
 def cared_for(database: Database) -> frozenset[str]:
     """Return the ids of the learnings that a person has edited or restored."""
     subjects = database.column(

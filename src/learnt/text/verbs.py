@@ -20,7 +20,11 @@ _AUXILIARIES = (
     "ist sind war waren wird werden wurde wurden hat haben hatte hatten muss müssen musst müsst darf dürfen kann "
     "können soll sollen sollte sollten wollen braucht brauchen gibt geht gilt heißt läuft liegt steht schlägt macht "
     "est sont était étaient sera seront ont avait faut doit doivent peut peuvent devrait fait font va vont existe "
-    "es era eran está están fue ser será hay debe deben debería puede pueden tiene tienen hace van falla se nimmt"
+    "es era eran está están fue ser será hay debe deben debería puede pueden tiene tienen hace van falla se nimmt "
+    "gehört gehören verlangt erwartet benötigt benötigen funktioniert funktionieren fehlt fehlen kommt kommen bleibt "
+    "bleiben nutzt verwendet scheitert liefert liest schreibt laufen fonctionne fonctionnent échoue manque manquent "
+    "exige utilise nécessite renvoie attend funciona funcionan necesita necesitan acepta espera requiere devuelve "
+    "fallan"
 )
 # Verbs whose base form starts an order; regular forms are added.
 _VERBS = (
@@ -36,7 +40,8 @@ _VERBS = (
     "enforce ensure enter escape evaluate evict exceed exclude execute exhaust exist exit expand expect expire explode "
     "export expose extend extract fail fall feed fetch fill filter find finish fire fit fix flag flatten flip flush "
     "follow forbid force forget fork format forward freeze generate get give go grab grant group grow guarantee guard "
-    "guess handle hang happen hash help hide hit hold honor honour ignore implement import improve include increase "
+    "guess hand handle hang happen hash help hide hit hold honor honour ignore implement import improve include "
+    "increase "
     "increment indicate infer inherit initialise initialize inject inline insert inspect install instantiate intercept "
     "interpolate interpret introduce invalidate invoke isolate join jump keep kill know lack land launch lead leak "
     "learn leave let lie limit link lint list listen live load localise localize lock log look loop lose lower "
@@ -74,6 +79,12 @@ _PARTICIPLE = r"(?:ized|ised|ified|ated|ened|cted|pted|shed|ched|ssed|rred|lled|
 _PRESENT = r"(?:izes|ises|ifies|lates|rates|nates|tates|cates|duces|solves|serves|quires|pends|ceeds|sumes|mits)$"
 # Words behind which a base form is the predicate.
 _BEFORE_VERBS = frozenset("i we you they to please never always not just who which that".split())
+_FOREIGN = frozenset(
+    "der das den dem des ein eine einen und oder nicht nur mit ohne von zu für im am le les des une et ou pas avec "
+    "sans "
+    "pour dans du au el los las una y no con sin para por del que".split()
+)
+_MIN_FOREIGN_WORDS = 6
 _WORD = r"[^\W\d_]+(?:['’-][^\W\d_]+)*"
 
 
@@ -154,12 +165,17 @@ def has_predicate(words: list[str]) -> bool:
     """Return whether the words of a sentence, in order, contain what looks like its predicate."""
     if not words:
         return False
-    if any(map(is_auxiliary, words)) or is_base_form(words[0]):
+    if any(map(is_auxiliary, words)) or is_base_form(words[0]) or is_foreign(words):
         return True
     pairs = list(pairwise(words))
     return any(is_present(word) or is_past(word) for _, word in pairs) or any(
         is_base_form(word) and (before.lower() in _BEFORE_VERBS or before.endswith("s")) for before, word in pairs
     )
+
+
+def is_foreign(words: list[str]) -> bool:
+    """Return whether a sentence is in another language, whose verbs are not known here."""
+    return len(words) >= _MIN_FOREIGN_WORDS and sum(word.lower() in _FOREIGN for word in words) >= 2
 
 
 def list_words(text: str) -> list[str]:

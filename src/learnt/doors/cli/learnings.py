@@ -118,7 +118,7 @@ def show_run(arguments: Arguments) -> None:
         evidence = memory.review.evidence(arguments.id)
         similar = memory.similar(arguments.id, _MAX_SIMILAR)
     if arguments.json:
-        discoveries = [stored.discovery.as_dict() for stored in evidence]
+        discoveries = [stored.discovery.as_evidence() for stored in evidence]
         record = {**as_record(learning), "supersedes": supersedes, "impact": impact(learning)}
         show_json({**record, "evidence": discoveries, "similar": [_similar_record(one) for one in similar]})
         return

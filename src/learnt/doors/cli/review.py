@@ -301,7 +301,7 @@ def _item_record(item: ReviewItem) -> dict[str, Any]:
         "question": item.question,
         "learning": as_record(item.learning),
         "replaces": [as_record(learning) for learning in item.replaces],
-        "evidence": [stored.discovery.as_dict() for stored in item.evidence],
+        "evidence": [stored.discovery.as_evidence() for stored in item.evidence],
     }
 
 
