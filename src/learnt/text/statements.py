@@ -142,7 +142,7 @@ class Statement(Value):
 
 def read_statement(text: str) -> Statement:
     """Return what a text affirms, denies and names."""
-    reader = _Reader()
+    reader = _ClauseReader()
     for token in _TOKEN.finditer(_MAKE_SURE.sub("", text[:_MAX_LENGTH])):
         reader.take(token)
     return reader.end()
@@ -160,7 +160,7 @@ def find_opposites(some: Iterable[str], others: Iterable[str]) -> frozenset[str]
     return next((pair for pair in pairs if pair in _OPPOSITES), frozenset())
 
 
-class _Reader:
+class _ClauseReader:
     """Collects the words of a text, clause by clause."""
 
     def __init__(self) -> None:
