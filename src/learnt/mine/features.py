@@ -41,7 +41,7 @@ _WHAT_MUST_BE = (
     _feature(
         "advice",
         1.5,
-        r"""should(?! (?:work|be (?:fine|ok|good|ready|enough|visible|back)|now|have|I|we)\b) · needs?(?! to\b)
+        r"""should(?! (?:work|be (?:fine|ok|good|ready|enough|visible|back)|now|have|I|we)\b) · needs?(?! to\b|[.,;]|$)
         expects?
         wants? (?:to|an?|the|its) · better to · prefer · (?:is|are) (?:meant|supposed|expected) to
         sollten? · sollen · solltest · devrait · conviene""",

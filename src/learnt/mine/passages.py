@@ -361,6 +361,12 @@ def _list_clauses(text: str) -> Iterator[str]:
     yield from (_trim(text[start:end]) for start in starts for end in ends if end > start)
 
 
+def list_beginnings(sentence: str) -> list[str]:
+    """Return a sentence, and what is left of it without its last clauses; the longest first."""
+    cuts = [cut.start() for cut in _CLAUSE_END.finditer(_mask(sentence))]
+    return [sentence, *(beginning for cut in reversed(cuts) if is_whole(beginning := sentence[:cut]))]
+
+
 def _mask(text: str) -> str:
     """Return a text whose code and remarks in brackets have no signs at which it could be cut."""
     return re.sub(r"`[^`]*`|\([^()]*\)", lambda part: "x" * len(part[0]), text)
