@@ -172,7 +172,7 @@ def test_what_closed_a_complaint_names_a_thing_that_it_complains_of() -> None:
     complaint = failed("error: settings.ini is missing; make_settings.py writes it")
     found = observe_attempts(complaint, summary="built", said="I ran make_settings.py first, then build.py.")
     assert found is not None
-    assert found.text.startswith("Run make_settings.py first, then build.py: else")
+    assert found.text == "Run make_settings.py first, then build.py: otherwise the check says “settings.ini is missing”"
     assert found.worked.startswith("Run make_settings.py")
 
 

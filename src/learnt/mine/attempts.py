@@ -1,12 +1,13 @@
-"""Find what closed a failed attempt: the error of a check, and how a later attempt at the same task fixed it."""
+"""Find what closed a failed attempt: what a check demanded, and how a later attempt at the same task fulfilled it."""
 
 from __future__ import annotations
 
 import re
 
 from learnt.mine.complaint import find_error, generalise
+from learnt.mine.demands import find_whole_rule, is_test_run, read_demands, split_clauses
 from learnt.mine.lessons import observe_words
-from learnt.model import Discovery, Failure
+from learnt.model import TITLE_LIMIT, Discovery, Failure
 from learnt.text.clean import clean, fold
 from learnt.text.sentences import read_sentences
 from learnt.text.verbs import base_of, is_past
@@ -21,20 +22,26 @@ _TALK = re.compile(r"\?|\b(?:let me|i'll|i will|shall i|want me to|would you)\b"
 
 
 def observe_attempts(earlier: Failure, *, summary: str, said: str) -> Discovery | None:
-    """Return a check's error and its fix, after a later attempt at the same task has passed; None if no fix is found.
+    """Return what a check demanded and how it was fulfilled, after a later attempt at the same task has passed.
+
+    None if neither a rule nor a fix is found: that a check failed and then passed teaches nothing.
 
     `summary` is the later attempt's summary, and `said` is its whole output.
     """
-    complaint = find_error(earlier.error) or fold(earlier.reason)
+    demand = next(iter(read_demands(earlier.error)), None)
+    complaint = demand.message if demand else find_error(earlier.error) or fold(earlier.reason)
     names = _list_names(complaint) or _list_names(" ".join(earlier.files))
     fix = _find_fix(summary, said, names)
-    if not complaint or not fix:
+    is_norm = demand is not None and (demand.is_rule or not is_test_run(earlier.error))
+    rule = find_whole_rule(demand) if demand and is_norm else ""
+    if not complaint or not (fix or rule):
         return None
     error = generalise(complaint)[:200].rstrip(" .")
+    starts = (f"{fix.rstrip('.')}: otherwise the check says “{said}”" for said in (error, *split_clauses(error)[:1]))
     return Discovery(
         type="blocker",
         rule="verification",
-        text=f"{fix.rstrip('.')}: else {error[:1].lower() + error[1:]}" if len(fix) < 70 else fix,
+        text=rule or next((text for text in starts if len(text) <= TITLE_LIMIT), fix),
         failed=fold(earlier.tried)[:200] or "the verification",
         error=error,
         worked=fix,

@@ -1,7 +1,7 @@
-"""Find the line in an output that says what is wrong, and remove details that are specific to one machine or one day.
+"""Find the line in an output that says what is wrong and what kind of error it is, and generalise it.
 
-A check's output is also split into diagnostics with a file, a message and a rule. Any text can be read. Only the
-beginning and the end of a long text are read.
+Details that are specific to one machine or one day are removed. A check's output is also split into diagnostics with a
+file, a message and a rule. Any text can be read. Only the beginning and the end of a long text are read.
 """
 
 from __future__ import annotations
@@ -31,72 +31,139 @@ class _LazyPattern:
         return method
 
 
-def _lazy(expression: str, flags: int = 0) -> re.Pattern[str]:
+def lazy_pattern(expression: str, flags: int = 0) -> re.Pattern[str]:
+    """Return a regular expression that is compiled on first use."""
     return _LazyPattern(expression, flags)  # type: ignore[return-value]
 
 
 MAX_MESSAGE_LENGTH = 200
 _HALF_OUTPUT_LENGTH = 10_000
 _MAX_LINES = 400
+_FEW_LINES = 12
 _MAX_LINE_LENGTH = 1_000
 _MAX_TEXT_LENGTH = 4_000
-_MARKUP = _lazy(r"</?(?:tool_use_error|error|stderr|stdout|output)>")
-_PREAMBLE = _lazy(
+_MARKUP = lazy_pattern(r"</?(?:tool_use_error|error|stderr|stdout|output)>")
+_PREAMBLE = lazy_pattern(
     r"^(?:(?:Error: )?Exit code \d+|Command failed.*|\[[\w:.-]+\] (?:\$ .*|ERROR task failed|Finished .*)|"
     r"=== (?:RUN|CONT|PAUSE|NAME) .*|--- (?:PASS|SKIP): .*|ok\s.*|\?\s.*|PASS)$"
 )
-_ERROR_PREFIX = _lazy(
-    r"^\(eval\):(?:cd:)?(?:\d+:)?\s*|^(?:fatal|error|Error): (?=\S+ \S)|^(?:/bin/)?(?:ba|z)?sh: (?:line \d+: |\d+: )?"
+_ERROR_PREFIX = lazy_pattern(
+    r"^E\s{2,}|^\(eval\):(?:cd:)?(?:\d+:)?\s*|^(?:fatal|error|Error): (?=\S+ \S)|"
+    r"^(?:/bin/)?(?:ba|z)?sh: (?:line \d+: |\d+: )?"
 )
-_TRACEBACK_END = _lazy(r"^(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|NotFound)\b.*")
-_KNOWN_ERROR = _lazy(
+_TRACEBACK_END = lazy_pattern(r"^(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|NotFound)\b.*")
+_KNOWN_ERROR = lazy_pattern(
     r"unknown (?:flag|option|command|argument|shorthand)|unrecogni[sz]ed|no such file|command not found|"
     r"no matches found|not a git repo|does not exist|did not match|No module named|cannot find|could(?: not|n't) find|"
     r"not found|parse error|syntax error|permission denied|already (?:exists|used)|invalid|must be|is required|"
-    r"requires|unexpected|unable to|could not|cannot|can't|not allowed|denied|ignored by|rejected|refus|no Go files",
+    r"requires|unexpected|unable to|could not|cannot|can't|not allowed|denied|ignored by|rejected|refus|no Go files|"
+    r"illegal|unsupported|forbidden|expired",
     re.IGNORECASE,
 )
-_ERROR_LABEL = _lazy(r"^\W*(?:\w[\w./-]*: )?(?:fatal|error|err!?|panic|failed|failure|FAIL)\b", re.IGNORECASE)
-_ABOUT_FAILURE = _lazy(r"\b(?:error|fail|failed|fatal|exception)\b", re.IGNORECASE)
-_ABORTED = _lazy(
+_ERROR_LABEL = lazy_pattern(r"^\W*(?:\w[\w./-]*: )?(?:fatal|error|err!?|panic|failed|failure|FAIL)\b", re.IGNORECASE)
+_ABOUT_FAILURE = lazy_pattern(r"\b(?:error|fail|failed|fatal|exception)\b", re.IGNORECASE)
+# Whoever reports an error without such a word says what is not, or is no longer.
+_NEGATION = lazy_pattern(
+    r"\b(?:not|no|never|without|unable|missing|expired?|refused|forbidden|unsupported|unauthori[sz]ed|incompatible|"
+    r"mismatch|unresolved|out of|already|rejected|aborted|only|must|need(?:s|ed)?|\w+n't)\b",
+    re.IGNORECASE,
+)
+# Lines that only say that something failed, while another line says why.
+_SAYS_NOTHING = lazy_pattern(
+    r"^(?:npm (?:ERR!|error) (?:code|errno|syscall|path|command|A complete log|Lifecycle|at )|"
+    r"make(?:\[\d+\])?: \*\*\* \[|"
+    r"\W*(?:error:? )?(?:build|command|process|task|script|job|run)\b.{0,30}\b(?:failed|exited|completed)\b.{0,40}$|"
+    r".{0,12}\bELIFECYCLE\b|FAILURE: Build failed|\* What went wrong|exit(?:ed)? (?:status|code)|error: Recipe)",
+    re.IGNORECASE,
+)
+# The client marks no error, or a pipe hides it, but the output begins or ends with one.
+_PLAIN_FAILURE = lazy_pattern(
+    r"^(?:[\w./ -]{1,30}: )?(?:fatal|(?:\w+ ?)?error|err!|panic|traceback \(most recent call last\)|"
+    r"failure)(?:[:!(\[]| -)|"
+    r"\bcommand not found\b|^make(?:\[\d+\])?: \*\*\*|^npm (?:ERR!|error) |\berror [A-Z]{2,}\d+: ",
+    re.IGNORECASE,
+)
+_NO_ERRORS = lazy_pattern(r"\b(?:0|no) (?:errors?|failures?|problems?)\b|\berrors?: 0\b", re.IGNORECASE)
+# Errors that go away by themselves: a network, another process, a service that is busy or starting.
+_PASSING = lazy_pattern(
+    r"timed? ?-?out\b|ETIMEDOUT|ECONNRESET|EAI_AGAIN|\bENOTFOUND\b|temporary failure|temporarily unavailable|"
+    r"could not resolve (?:host|proxy)|name resolution|no such host|network (?:is unreachable|error)|connection reset|"
+    r"connection (?:was )?closed|remote end hung up|TLS handshake|unexpected EOF|early EOF|rate limit|"
+    r"too many requests|"
+    r"(?:status|HTTP|error|code|returned)\D{0,20}\b(?:429|50[0234])\b|\b50[234] (?:service|bad|gateway)|"
+    r"service unavailable|"
+    r"bad gateway|index\.lock|state lock|could not get lock|(?:is|was) locked|lock(?:ed)? by|waiting for file lock|"
+    r"resource (?:is )?busy|try again later",
+    re.IGNORECASE,
+)
+_NO_PROGRAM = lazy_pattern(
+    r"(?:^|[\s:])[`'\"]?(?P<a>[\w./@+-]*\w)[`'\"]?: (?:command )?not found(?:$|[\s.])|"
+    r"command not found: [`'\"]?(?P<b>[\w./@+-]*\w)|"
+    r"'(?P<c>[\w./@+-]+)' is not recognized|[Ff]ailed to spawn: `(?P<d>[\w./@+-]+)|"
+    r"no such (?:sub)?command: [`'\"](?P<e>[\w-]+)|"
+    r"\"(?P<f>[\w./@+-]+)\": executable file not found|spawn (?P<g>[\w./@+-]+) ENOENT|No module named '?(?P<h>[\w.]+)"
+)
+# Failed tests, and compilers and linters that point at a line of code.
+_IN_CODE = lazy_pattern(
+    r"\.[A-Za-z]\w{0,4}:\d+(?::\d+)?(?:[:\s]|$)|\.\w{1,5}\(\d+,\d+\)|^\s+\d+:\d+\s+error\b|--- FAIL|^FAIL(?:ED)?\b|"
+    r"AssertionError|\bassert\w*\b|"
+    r"\bpanic(?:ked)?\b|✗|✘|(?:^|[,:=(]) *[1-9]\d{0,3} (?:failed|failing|failures?|errors?)\b",
+    re.MULTILINE,
+)
+_DEMAND = lazy_pattern(
+    r"\b(?:must|may not|should|required?|missing|expected|invalid|does not match|doesn't match|at least|too (?:long|"
+    r"short)|"
+    r"not allowed|malformed)\b",
+    re.IGNORECASE,
+)
+_BAD_OPTION = lazy_pattern(
+    r"(?:unknown|unrecogni[sz]ed|invalid|illegal|unexpected|unsupported|no such|undefined) (?:flag|option|argument|"
+    r"shorthand|"
+    r"switch|parameter)|(?:flag|option|argument)\b.{0,40}\b(?:not defined|does not exist|not recognized|unknown)",
+    re.IGNORECASE,
+)
+_AT_PLACE = lazy_pattern(r"^[\w./@+-]+\.\w{1,6}[:(]\d")
+_ABORTED = lazy_pattern(
     r"sibling tool call errored|request interrupted|interrupted by (?:the )?user|cancel+ed|tool use was rejected|"
-    r"user doesn't want|operation was aborted",
+    r"user doesn't want|operation was aborted|command timed out after",
     re.IGNORECASE,
 )
 # A conflict is a merge's result, not a mistake in the command.
-_CONFLICT = _lazy(r"\bCONFLICT \(|could not apply [0-9a-f]{7}|Automatic merge failed|fix conflicts", re.IGNORECASE)
+_CONFLICT = lazy_pattern(
+    r"\bCONFLICT \(|could not apply [0-9a-f]{7}|Automatic merge failed|fix conflicts", re.IGNORECASE
+)
 
-_HOME = _lazy(r"(?:/Users|/home)/[^/\s'\"`:]+|/root(?=/)|[A-Z]:\\Users\\[^\\\s]+")
-_WORKTREE = _lazy(r"[^\s'\"`=:(]*/\.?worktrees/[^/\s'\"`]+/")
-_TEMPORARY_PATH = _lazy(r"(?:/private)?/(?:tmp|var/folders|var/tmp)/[^\s'\"`:,;)]+")
-_ID = _lazy(
+_HOME = lazy_pattern(r"(?:/Users|/home)/[^/\s'\"`:]+|/root(?=/)|[A-Z]:\\Users\\[^\\\s]+")
+_WORKTREE = lazy_pattern(r"[^\s'\"`=:(]*/\.?worktrees/[^/\s'\"`]+/")
+_TEMPORARY_PATH = lazy_pattern(r"(?:/private)?/(?:tmp|var/folders|var/tmp)/[^\s'\"`:,;)]+")
+_ID = lazy_pattern(
     r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|"
     r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b|\b[0-9a-f]{40}\b"
 )
-_TIME = _lazy(r"\b\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?\b")
-_POSITION = _lazy(r"(?<=[\w)]):\d+(?::\d+)?(?=[:,\s)`]|$)|\(\d+,\d+\)")
-_LINE_NUMBER = _lazy(r"\b(line|column) \d+")
-_JSON_MESSAGE = _lazy(r"\{\s*\"(?:message|error)\"\s*:\s*\"([^\"\\]{5,})")
-_NUMBER = _lazy(r"(?<!HTTP )(?<!code )(?<![\w.-])[1-9]\d{2,}(?![\w.-])")
-_VARYING_PART = _lazy(
+_TIME = lazy_pattern(r"\b\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?\b")
+_POSITION = lazy_pattern(r"(?<=[\w)]):\d+(?::\d+)?(?=[:,\s)`]|$)|\(\d+,\d+\)")
+_LINE_NUMBER = lazy_pattern(r"\b(line|column) \d+")
+_JSON_MESSAGE = lazy_pattern(r"\{\s*\"(?:message|error)\"\s*:\s*\"([^\"\\]{5,})")
+_NUMBER = lazy_pattern(r"(?<!HTTP )(?<!code )(?<!port )(?<!:)(?<![\w.=-])(?![45]\d\d\b)[1-9]\d{2,}(?![\w.-])")
+_VARYING_PART = lazy_pattern(
     r"[()]|<\w+>|(?:~|[\w.-]+)?/[^\s'\"`]+|[\"'`“”‘’][^\"'`“”‘’]*[\"'`“”‘’]|[\w./-]+\.\w{1,5}\b|\d+|…"
 )
 
-_DIAGNOSTIC = _lazy(
+_DIAGNOSTIC = lazy_pattern(
     r"^(?P<file>(?:[\w.@+-]+/)*[\w.@+-]+\.\w{1,6})(?::\d+(?::\d+)?|\(\d+,\d+\)):?\s+(?:- )?(?P<message>\S.*)$"
 )
-_OPEN_QUOTATION = _lazy(r"[^\s`]+\.\w{1,6}:\d+[^`]*(?:`[^`]*`[^`]*)*`[^`]*$")
+_OPEN_QUOTATION = lazy_pattern(r"[^\s`]+\.\w{1,6}:\d+[^`]*(?:`[^`]*`[^`]*)*`[^`]*$")
 _MAX_QUOTED_LINES = 6
-_RUST_MESSAGE = _lazy(r"^error(?:\[E\d+\])?: (.+)$")
-_RUST_POSITION = _lazy(r"^\s*--> ([\w./-]+\.rs:\d+:\d+)$")
-_TYPE_CHECKER_MESSAGE = _lazy(r"^error: .*\]$|^error TS\d|^TS\d")
+_RUST_MESSAGE = lazy_pattern(r"^error(?:\[E\d+\])?: (.+)$")
+_RUST_POSITION = lazy_pattern(r"^\s*--> ([\w./-]+\.rs:\d+:\d+)$")
+_TYPE_CHECKER_MESSAGE = lazy_pattern(r"^error: .*\]$|^error TS\d|^TS\d")
 _TOO_COMMON = ("no such file or directory", "file does not exist", "command not found", "permission denied")
-_TASK_PREFIX = _lazy(r"^\[[\w:.-]+\] ?")  # the task that printed the line, if several tasks are running
+_TASK_PREFIX = lazy_pattern(r"^\[[\w:.-]+\] ?")  # the task that printed the line, if several tasks are running
 _RULE_FORMATS = (
-    _lazy(r"^(?P<message>.+?)\s+\((?P<rule>[a-z][a-z0-9-]{2,30})\)$"),  # golangci-lint
-    _lazy(r"^(?:error|warning|note): (?P<message>.+?)\s+\[(?P<rule>[a-z][\w-]{2,40})\]$"),  # mypy
-    _lazy(r"^(?:error )?(?P<rule>[A-Z]{1,4}\d{3,5}):? (?P<message>.+)$"),  # ruff, tsc
-    _lazy(r"^(?:error|warning)\s+(?P<message>.+?)\s{2,}(?P<rule>@?[a-z][\w/-]{2,40})$"),  # eslint
+    lazy_pattern(r"^(?P<message>.+?)\s+\((?P<rule>[a-z][a-z0-9-]{2,30})\)$"),  # golangci-lint
+    lazy_pattern(r"^(?:error|warning|note): (?P<message>.+?)\s+\[(?P<rule>[a-z][\w-]{2,40})\]$"),  # mypy
+    lazy_pattern(r"^(?:error )?(?P<rule>[A-Z]{1,4}\d{3,5}):? (?P<message>.+)$"),  # ruff, tsc
+    lazy_pattern(r"^(?:error|warning)\s+(?P<message>.+?)\s{2,}(?P<rule>@?[a-z][\w/-]{2,40})$"),  # eslint
 )
 
 
@@ -125,18 +192,70 @@ def find_first_line(text: str) -> str:
 def find_error(text: str) -> str:
     """Return the line that says why a call failed; empty if there is none."""
     lines = _list_lines(text)
-    return guess_error_line(text) or (lines[0] if len(lines) == 1 else "")
+    telling = [line for line in lines if not _SAYS_NOTHING.search(line)] or lines
+    found = _find_exception(telling)
+    if found or any(map(_rate, telling)):
+        return found or max(telling, key=_rate)
+    return next(iter(telling[:1] if len(telling) < _FEW_LINES else telling[-1:]), "")
+
+
+def _rate(line: str) -> int:
+    """Return how likely a line is to say why something failed."""
+    signs = (_KNOWN_ERROR, _KNOWN_ERROR, _ERROR_LABEL, _NEGATION, _AT_PLACE)
+    return 2 * sum(bool(sign.search(line)) for sign in signs) + bool(_ABOUT_FAILURE.search(line))
 
 
 def guess_error_line(text: str) -> str:
     """Return the line that most likely reports an error, without knowing whether a call failed; empty if none does."""
     lines = _list_lines(text)
-    if any(line.startswith("Traceback (most recent call last)") for line in lines):
-        for line in reversed(lines):
-            if _TRACEBACK_END.match(line):
-                return line
     patterns = (_KNOWN_ERROR, _ERROR_LABEL, _ABOUT_FAILURE)
-    return next((line for pattern in patterns for line in lines if pattern.search(line)), "")
+    found = (line for pattern in patterns for line in lines if pattern.search(line))
+    return _find_exception(lines) or next(found, "")
+
+
+def _find_exception(lines: list[str]) -> str:
+    """Return the line with the exception behind a traceback; empty if there is none."""
+    if not any(line.startswith("Traceback (most recent call last)") for line in lines):
+        return ""
+    return next(filter(_TRACEBACK_END.match, reversed(lines)), "")
+
+
+def is_telling(text: str) -> bool:
+    """Return whether a part of an error still says what is wrong."""
+    return bool(_KNOWN_ERROR.search(text) or _NEGATION.search(text) or _ABOUT_FAILURE.search(text))
+
+
+def reports_failure(text: str) -> bool:
+    """Return whether an output is plainly that of a program that failed, although its exit code is not known."""
+    lines = _list_lines(text)
+    ends = lines if len(lines) <= 2 * _FEW_LINES else [*lines[:1], *lines[-_FEW_LINES:]]
+    return any(_PLAIN_FAILURE.search(line) and not _NO_ERRORS.search(line) for line in ends)
+
+
+def passes_by_itself(error: str) -> bool:
+    """Return whether an error is likely to be gone at the next call: a network, a lock, a busy service."""
+    return _PASSING.search(error) is not None
+
+
+def find_missing_program(output: str) -> str:
+    """Return the program, subcommand or module that an output says does not exist; empty if there is none."""
+    match = _NO_PROGRAM.search(output)
+    return next((name for name in match.groups() if name), "") if match else ""
+
+
+def is_in_code(output: str) -> bool:
+    """Return whether a test failed, or a compiler or linter points at a line of code."""
+    return _IN_CODE.search(output) is not None
+
+
+def states_demand(error: str) -> bool:
+    """Return whether an error says what is required."""
+    return _DEMAND.search(error) is not None
+
+
+def rejects_option(error: str) -> bool:
+    """Return whether a program does not know an option."""
+    return _BAD_OPTION.search(error) is not None
 
 
 def was_aborted(text: str) -> bool:
@@ -151,6 +270,12 @@ def is_conflict(text: str) -> bool:
 
 def generalise(text: str, folder: str = "") -> str:
     """Return a text without home and temporary folders, ids, times and line numbers, and with relative paths."""
+    text = _POSITION.sub("", generalise_paths(text, folder))
+    return fold(_NUMBER.sub("<n>", _LINE_NUMBER.sub(r"\1 <n>", text)))
+
+
+def generalise_paths(text: str, folder: str = "") -> str:
+    """Return a text without home and temporary folders, ids and times, and with relative paths; numbers stay."""
     text = text[:_MAX_TEXT_LENGTH]
     if len(folder) > 1:
         root = re.escape(folder.rstrip("/"))
@@ -158,8 +283,7 @@ def generalise(text: str, folder: str = "") -> str:
     text = _WORKTREE.sub("", text)
     text = _TEMPORARY_PATH.sub("/tmp/…", text)  # noqa: S108 - a placeholder, not a folder that is written to
     text = _HOME.sub("~", text)
-    text = _TIME.sub("<time>", _ID.sub("<id>", text))
-    return fold(_NUMBER.sub("<n>", _LINE_NUMBER.sub(r"\1 <n>", _POSITION.sub("", text))))
+    return fold(_TIME.sub("<time>", _ID.sub("<id>", text)))
 
 
 def generalise_error(text: str, folder: str = "") -> str:

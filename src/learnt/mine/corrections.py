@@ -1,390 +1,492 @@
-"""Decide whether a call that worked corrects one that failed before it, and what that teaches.
+"""Decide whether a command that worked corrects one that failed before it, and say what that teaches.
 
-A correction says how a command must be written, what a tool requires, or where a file is. In case of doubt, there is no
-correction: two commands are a mistake and its correction only if they have the same purpose, the error is about how the
-first one was written, and they differ in more than names that change from day to day.
+What differs between the two is the lesson: the program, a variable, the folder, an option, a name; or, if the same
+command works later, what was run or written in between. The rules hold for any program. In case of doubt, nothing is
+learnt: from unfinished code, from networks and locks, from searches, from typing errors and from names of one day.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
-from learnt.mine.calls import MAX_EXCERPT_LENGTH, FailedCall, WorkingCall, format_command
-from learnt.mine.complaint import generalise, generalise_error
-from learnt.mine.shell import Part, compare_words, folder_of, is_check, is_formatter, measure_likeness
-from learnt.model import Discovery
-
-# Whether a failure is settled, and the discovery that follows from it.
-Settlement = tuple[bool, Discovery | None]
-
-# Errors from the clients' own tools, which differ only in the file, and the advice for each error.
-_REFUSALS = (
-    (
-        "has not been read yet",
-        "`Read` the file before `{tool}`: a file that was not read in this conversation is refused",
-    ),
-    ("modified since read", "`Read` a file again before `{tool}` once a command or a person has changed it"),
-    (
-        "same as the file on disk|strings? (?:are|is) (?:exactly )?the same",
-        "`{tool}` only with a new text that differs",
-    ),
-    (
-        r"string to replace (?:was )?not found|no (?:exact )?match(?:es)? found for|could not find the string|"
-        r"failed to find expected lines|old_string (?:was )?not found|0 occurrences found",
-        "Copy the text to replace from a fresh `Read` before `{tool}`: it must match to the letter, indentation "
-        "included",
-    ),
-    (
-        r"found \d+ (?:matches|occurrences)|multiple matches|more than one (?:match|occurrence)|not unique",
-        "Give `{tool}` enough lines around to make the text unique, or `replace_all`",
-    ),
-    (r"EISDIR|is a directory", "`{tool}` takes a file, not a folder: list a folder with `ls` or a glob"),
-    (
-        r"unexpected parameter|InputValidationError|invalid (?:arguments|parameters|input)|required parameter|"
-        r"missing required|must have required propert",
-        "Call `{tool}` with its own parameters",
-    ),
+from learnt.mine.calls import (
+    FailedCall,
+    PastCall,
+    Settlement,
+    WorkingCall,
+    fit_title,
+    format_command,
+    format_settings,
+    show_command,
 )
-_TOO_LARGE = re.compile(r"exceeds? (?:the )?maximum|too large|larger than", re.IGNORECASE)
-_DID_YOU_MEAN = re.compile(r"did you mean:? [`'\"]?([\w./-]+)", re.IGNORECASE)
-_PATH = re.compile(r"(?:[\w.@~+-]*/)*[\w.@+-]+")
-_PATHLIKE = re.compile(r"/|\.\w{1,6}$")
-_MAX_LENGTH_OF_BOTH = 80  # two commands are shown in full if their total length is at most this
-_NOT_THERE = re.compile(
-    r"no such file|does not exist|not found|cannot access|did not match|cannot find|can't open|no Go files|ENOENT|"
-    r"unknown revision or path|not a directory|cannot stat|couldn't find",
+from learnt.mine.causes import find_cause
+from learnt.mine.comparison import (
+    NOT_THERE,
+    Comparison,
+    are_alike,
+    compare_commands,
+    is_one_time,
+    is_typo,
+    mentions,
+)
+from learnt.mine.complaint import (
+    generalise,
+    generalise_error,
+    passes_by_itself,
+    rejects_option,
+    states_demand,
+)
+from learnt.mine.refusals import correct_tool_call, describe_left_folder, find_moved_file, shorten_paths
+from learnt.mine.shell import Part, changes_state, folder_of, is_about_files, is_build, is_check
+from learnt.model import TITLE_LIMIT, Discovery
+from learnt.text.clean import fold
+
+_MAX_PIECE_LENGTH = 60
+_MAX_FORM_LENGTH = 100
+_MAX_ACTIONS = 3
+_MAX_CALLS_TO_ANOTHER_NAME = 8
+_WRONG_FOLDER = re.compile(
+    r"\bcd:(?:\d+:| line \d+:)? (?:no such file|\S+: No such file|can't cd)|: directory not found|no Go files in|"
+    r"could not open directory|does not contain main module",
     re.IGNORECASE,
 )
-_NO_PROGRAM = re.compile(
-    r"command not found|No module named|not installed|not found in|is not recognized", re.IGNORECASE
-)
-# Errors about how a program was called. Any other error must mention the words that were changed.
-_USAGE = re.compile(
-    r"unknown (?:flag|option|command|argument|shorthand|switch|subcommand)|unrecogni[sz]ed|no matches found|"
-    r"parse error|syntax error|failed to parse|command not found|usage:|HTTP 4\d\d|Not Found|too (?:many|few)|"
-    r"requires|must |missing|invalid|ambiguous|not supported|unsupported|ignored by|already |No module named|"
-    r"not a valid|is required|provided but not|not provided|blank|illegal|unexpected|outside|weren't supplied|"
-    r"not given|no upstream|non-fast-forward",
-    re.IGNORECASE,
-)
-_UNKNOWN = re.compile(r"unknown (?:flag|option|argument|shorthand|switch)|unrecogni[sz]ed|not defined", re.IGNORECASE)
 _UNPARSED = re.compile(
     r"failed to parse jq|jq: error: syntax|jq: \d+ compile error|unterminated|unexpected token", re.IGNORECASE
 )
 _TOKEN = re.compile(r"unexpected (?:token )?[\"']?([^\s\"',]+)")
-_MAX_PIECE_LENGTH = 60
+# Errors about how a program was called: what was changed need not be named in them.
+_USAGE = re.compile(
+    r"\busage:|no matches found|(?:parse|syntax) error|failed to parse|HTTP 4\d\d|too (?:many|few)|requires|required|"
+    r"must |"
+    r"missing|invalid|ambiguous|not supported|unsupported|not (?:provided|given|set|specified)|provided but|illegal|"
+    r"unexpected|no upstream|specify|denied|forbidden|unauthori[sz]ed|not allowed|consider |use |expects? ",
+    re.IGNORECASE,
+)
+# Errors about what runs or is installed on the machine: editing code does not remove them.
+_ABOUT_MACHINE = re.compile(
+    r"connection refused|ECONNREFUSED|could ?n[o']t connect|failed to connect|daemon|credential|expired|log ?in\b|"
+    r"unauthori[sz]ed|executable (?:file )?(?:doesn't|does not|not)|command not found|not installed",
+    re.IGNORECASE,
+)
+_TAKEN = re.compile(r"already (?:exists|in use|taken|used|been)|\bduplicate\b", re.IGNORECASE)
+_SETTINGS_FILE = re.compile(
+    r"(?:^|/)(?:\.[\w.-]+|[\w.-]+\.(?:toml|ya?ml|json|ini|cfg|conf|env|properties|tfvars|npmrc)|(?:Make|Docker|"
+    r"Gem)file)$"
+)
+_NAME = re.compile(r"[A-Za-z][\w.-]{3,}")
+# Options that only choose which tests run.
+_SELECTS = re.compile(r"--?(?:run|k|t|m|p|pl|filter|grep|only|match|name|tests?|package|spec|file)\b|--$")
+_PROSE = re.compile(r"[\"'][\w\s.,:()#/!&'-]+[\"']")
 _SENDS = frozenset(("-f", "-F", "--method", "-X", "--field", "--raw-field", "-d", "--data", "--input"))
-_ABOUT_THE_CALL = re.compile(
-    r"unknown (?:flag|option|command|argument|shorthand|switch|subcommand|revision)|unrecogni[sz]ed|no such |not found|"
-    r"no matches found|not a git repo|does not exist|did not match|No module named|cannot find|parse error|"
-    r"syntax error|permission denied|already |invalid|is required|requires|must |unexpected|unable to|cannot |can't |"
-    r"could not|couldn't|not allowed|denied|ignored by|rejected|usage:|HTTP 4\d\d|too (?:many|few)|missing|ambiguous|"
-    r"no tests|no Go files|outside|not provided|provided but|bad |not supported|unsupported|deprecated|timed? ?out|"
-    r"not a (?:directory|file|valid)|is a directory|blank|updates to go\.mod",
-    re.IGNORECASE,
-)
-_ABOUT_THE_CODE = re.compile(
-    r"\.\w{1,5}:\d+(?::\d+)?:|--- FAIL|^FAIL\b|AssertionError|assert |\bpanic:|✗|✘|\b\d+ (?:failed|failing)\b",
-    re.MULTILINE,
-)
-_WRONG_FOLDER = re.compile(
-    r"\bcd:(?:\d+:| line \d+:)? (?:no such file|\S+: No such file|can't cd)|: directory not found|no Go files in|"
-    r"cannot find main module|could not open directory|does not contain main module|no pyproject\.toml|"
-    r"Could not read package\.json|could not find `Cargo\.toml`",
-    re.IGNORECASE,
-)
-_STATE = re.compile(
-    r"unable to|lock|time[d ]?\s?out|denied|not found|no such|resolve|connect|network|reset|unavailable|busy|already",
-    re.IGNORECASE,
-)
-_FILE_TOOLS = frozenset("ls cat head tail wc grep rg find sed awk stat file cp mv rm mkdir touch less diff".split())
 
 
 def find_correction(failure: FailedCall, success: WorkingCall) -> Settlement:
     """Return whether a working call settles a failure, and what the two calls teach."""
     if failure.call.does != "run":
-        return _correct_tool_call(failure, success)
+        return correct_tool_call(failure, success)
     if success.call.does == "run":
         settled, discovery = _correct_command(failure, success)
         if settled:
             return settled, discovery
-    return _find_moved_file(failure, success)
-
-
-def _correct_tool_call(failure: FailedCall, success: WorkingCall) -> Settlement:
-    failed_call, call = failure.call, success.call
-    same_file = call.path == failed_call.path and (call.tool == failed_call.tool or call.does == failed_call.does)
-    if _TOO_LARGE.search(failure.error) and failed_call.path:
-        return (True, _explain_size_limit(failure, success.folder)) if same_file else (False, None)
-    for pattern, advice in _REFUSALS:
-        if re.search(pattern, failure.error, re.IGNORECASE):
-            if not same_file and not (call.tool == failed_call.tool and not failed_call.path):
-                return False, None
-            return True, _explain_refusal(failure, success, advice.format(tool=failed_call.tool))
-    if _NOT_THERE.search(failure.error) and failed_call.path and not same_file:
-        return _find_moved_file(failure, success)
-    return same_file and bool(failed_call.path), None
-
-
-def _explain_refusal(failure: FailedCall, success: WorkingCall, advice: str) -> Discovery:
-    tool, error = failure.call.tool, failure.general_error(success.folder)
-    rewriter = next((part for part in success.parts_since if is_formatter(part)), None)
-    if "modified since" in error and rewriter:
-        command = format_command(rewriter, success.folder)
-        advice = f"`Read` a file again before `{tool}` when `{command}` has run: it rewrites files"
-    elif "parameter" in error.lower() or "InputValidation" in error:
-        detail = re.search(r"[^.\n]*(?:parameter|argument|property) [`'\"]?[\w-]+[`'\"]?[^.\n<]*", failure.output)
-        advice = f"`{tool}`: {generalise(detail[0])}" if detail else advice
-    rule = "edit" if failure.call.does == "edit" else "call"
-    discovery = failure.explain(advice, rule=rule, failed=tool, worked=advice.partition(":")[0], folder=success.folder)
-    return discovery.replace(error=re.split(r"\bString:|\. (?:To replace|Read it)", error)[0].strip())
-
-
-def _explain_size_limit(failure: FailedCall, folder: str) -> Discovery | None:
-    path = generalise(failure.call.path, folder)
-    if path.startswith(("~", "/")):
-        return None  # not in the project
-    tool = failure.call.tool
-    text = f"`{path}` is too large for one `{tool}`: search in it, and read parts with offset and limit"
-    remedy = f"`{tool}` with offset and limit"
-    return failure.explain(text, rule="call", failed=path, worked=remedy, folder=folder, files=(path,))
-
-
-def _find_moved_file(failure: FailedCall, success: WorkingCall) -> Settlement:
-    """Return whether a call found the missing file elsewhere, and what this teaches."""
-    missing = _find_missing_path(failure)
-    if not missing or not _NOT_THERE.search(failure.error):
-        return False, None
-    suggestion = _DID_YOU_MEAN.search(failure.output)
-    for path in (*filter(None, [success.call.path]), *_list_paths(success.parts)):
-        if path == missing:
-            return False, None
-        if path.rpartition("/")[2] == missing.rpartition("/")[2] or (suggestion and path.endswith(suggestion[1])):
-            return True, _explain_moved_file(failure, success, missing, path)
-    return False, None
-
-
-def _explain_moved_file(failure: FailedCall, success: WorkingCall, missing: str, path: str) -> Discovery | None:
-    missing_path, found_path = generalise(missing, success.folder), generalise(path, success.folder)
-    if (
-        missing_path == found_path
-        or found_path.endswith("/" + missing_path.removeprefix("./"))
-        or missing_path.endswith("/" + found_path)
-    ):
-        parts = [format_command(part, success.folder) for part in failure.parts]
-        command = next((part.replace(missing_path, found_path) for part in parts if missing_path in part), found_path)
-        return _describe_wrong_folder(failure, success, command) if failure.call.does == "run" else None
-    if "…" in found_path or found_path.startswith("~"):
-        return None  # not in the project
-    short_missing, short_found = _shorten_paths(missing_path, found_path)
-    folder, _, name = short_found.rpartition("/")
-    location = f"in `{folder}`" if folder and short_missing.rpartition("/")[2] == name else f"`{short_found}`"
-    text = f"`{short_missing}` does not exist: it is {location}"
-    return failure.explain(
-        text, rule="call", failed=missing_path, worked=found_path, folder=success.folder, files=(found_path,)
-    )
-
-
-def _find_missing_path(failure: FailedCall) -> str:
-    if failure.call.does != "run":
-        return failure.call.path
-    return next((path for path in _list_paths(failure.parts) if path in failure.error), "")
-
-
-def _list_paths(parts: Iterable[Part]) -> Iterator[str]:
-    """Yield the words of commands that look like paths."""
-    for part in parts:
-        for word in part.words[1:]:
-            path = word.strip("'\"")
-            if _PATHLIKE.search(path) and _PATH.fullmatch(path):
-                yield path
-
-
-def is_about_the_call(failure: FailedCall) -> bool:
-    """Return whether an error is about how a program was called, not about the code that the program worked on."""
-    if failure.call.does != "run" or _WRONG_FOLDER.search(failure.output):
-        return True
-    if any(map(is_check, failure.parts)) and _ABOUT_THE_CODE.search(failure.output):
-        return False
-    return _ABOUT_THE_CALL.search(failure.error) is not None
+    return find_moved_file(failure, success)
 
 
 def _correct_command(failure: FailedCall, success: WorkingCall) -> Settlement:
     """Return whether a working command settles a failed command, and what the two commands teach."""
-    wrong_part = _find_wrong_part(failure)
-    if wrong_part is None or (wrong_part.program in _FILE_TOOLS and _NOT_THERE.search(failure.error)):
-        return False, None  # only the location of a missing file is worth learning
-    for right_part in success.parts:
-        if right_part.words == wrong_part.words:
-            return True, _explain_later_success(failure, wrong_part, right_part, success)
-        if _has_same_purpose(wrong_part, right_part, failure.error):
-            return True, _describe_change(failure, wrong_part, right_part, success)
+    wrong = failure.wrong_part
+    if wrong is None:
+        return False, None
+    for right in sorted(success.parts, key=lambda part: part.words != wrong.words):
+        comparison = compare_commands(
+            wrong,
+            right,
+            missing=failure.missing,
+            error=failure.error,
+            output=failure.output,
+            printed=success.output,
+        )
+        if comparison is not None and _sends_alike(comparison):
+            lesson = _Lesson(failure, success, comparison)
+            if lesson.is_worth_learning():
+                return True, lesson.find()
+            return not is_about_files(wrong), None  # a missing file may be found elsewhere
     return False, None
 
 
-def _find_wrong_part(failure: FailedCall) -> Part | None:
-    """Return the part of a command line that the error mentions, or the last part if it mentions none."""
-    error = failure.error.lower()
-    for part in failure.parts:
-        if error.startswith((f"{part.program}:", f"{part.program} ")) or f"/{part.program}:" in error:
-            return part
-    for part in failure.parts:
-        if any(len(word) > 3 and word.strip("'\"").lower() in error for word in part.words[1:]):
-            return part
-    return failure.parts[-1] if failure.parts else None
+def _sends_alike(comparison: Comparison) -> bool:
+    """Return whether both requests to a server read something, or both send something."""
+    if comparison.wrong.program != "curl" and "api" not in comparison.wrong.intent:
+        return True
+    return bool(_SENDS & set(comparison.wrong.words)) == bool(_SENDS & set(comparison.right.words))
 
 
-def _has_same_purpose(wrong_part: Part, right_part: Part, error: str) -> bool:
-    shared = {word for word in wrong_part.words[1:] if word in right_part.words and not word.startswith("-")}
-    if wrong_part.intent == right_part.intent:
-        if bool(_SENDS & set(wrong_part.words)) != bool(_SENDS & set(right_part.words)):
+class _Lesson:
+    """What a command that failed and one that worked teach."""
+
+    def __init__(self, failure: FailedCall, success: WorkingCall, comparison: Comparison) -> None:
+        self._failure = failure
+        self._success = success
+        self._comparison = comparison
+        self._folder = success.folder
+        self._edits = [past.call for past in success.since if past.call.does == "edit"]
+
+    def is_worth_learning(self) -> bool:
+        """Return whether the failure was neither a matter of one moment nor of unfinished code."""
+        failure, comparison = self._failure, self._comparison
+        if is_typo(comparison):
             return False
-        return len(wrong_part.intent) > 1 or (
-            bool(shared) if wrong_part.program in _FILE_TOOLS else measure_likeness(wrong_part, right_part) >= 0.2
+        if is_about_files(comparison.wrong):
+            return failure.is_missing_program or rejects_option(failure.error)
+        return not passes_by_itself(failure.error) or self._names_change(failure.error)
+
+    def find(self) -> Discovery | None:
+        """Return the lesson by what differs: the program, the setup, the folder, the words, or what came before."""
+        comparison, failure = self._comparison, self._failure
+        is_rewritten = failure.is_in_code and bool(self._edits or comparison.removed)
+        if self._find_requested() is not None:
+            return self._describe_prerequisite()
+        if comparison.has_other_start:
+            return None if is_rewritten and not failure.missing else self._describe_program()
+        if comparison.new_settings:
+            return None if is_rewritten else self._describe_settings()
+        if self._is_elsewhere():
+            return self._describe_folder()
+        if comparison.is_equal:
+            return self._describe_prerequisite()
+        if _UNPARSED.search(failure.output) and (pieces := self._find_changed_piece()):
+            return self._describe_rewriting(*pieces)
+        return None if is_rewritten or not self._is_related() else self._describe_change()
+
+    # What differs
+
+    def _is_elsewhere(self) -> bool:
+        """Return whether the same words were run in another folder, or in one that had to be found first."""
+        failure, comparison = self._failure, self._comparison
+        if _WRONG_FOLDER.search(failure.output):
+            return True
+        has_moved = comparison.wrong.folder != comparison.right.folder and bool(comparison.right.folder)
+        is_missed = NOT_THERE.search(failure.output) is not None
+        return has_moved and not comparison.removed and (is_missed or not comparison.added)
+
+    def _unquoted(self) -> str:
+        """Return the word that only had to be quoted; empty if there is none."""
+        removed, added = (_join(runs) for runs in (self._comparison.removed, self._comparison.added))
+        pairs = zip(removed, added, strict=False)
+        return next((old for old, new in pairs if new != old and new.strip("'\"") == old), "")
+
+    def _names_change(self, text: str) -> bool:
+        """Return whether a text names a word that was changed."""
+        comparison = self._comparison
+        words = (*_join(comparison.removed), *_join(comparison.added))
+        return any(mentions(text, word) and not is_one_time(word, comparison.wrong) for word in words)
+
+    def _is_related(self) -> bool:
+        """Return whether changed words explain the failure, and are more than the names of one day."""
+        failure = self._failure
+        removed, added = self._list_lasting_words()
+        if not removed and not added:
+            return self._shows_form()
+        if "<id>" in failure.reason(self._folder) and not rejects_option(failure.error):
+            return False  # it is about one commit or object
+        if failure.is_in_code and any(word[0] != "-" or _SELECTS.match(word) for word in added[:1]):
+            return False
+        if removed and added:
+            is_named = any(mentions(failure.output, word) for word in removed)
+            if _TAKEN.search(failure.output):
+                return False
+            only_names = all(re.fullmatch(r"[\w./:@~-]+", word) and word[0] != "-" for word in (*removed, *added))
+            if only_names:
+                is_found = are_alike(removed[0], added[0]) and (NOT_THERE.search(failure.output) or not self._edits)
+                return bool(is_named or is_found) and len(self._success.since) <= _MAX_CALLS_TO_ANOTHER_NAME
+            return is_named or _USAGE.search(failure.output) is not None or self._names_change(failure.output)
+        if self._names_change(failure.output):
+            return True
+        is_option = any(word.startswith("-") for word in added)
+        return not self._edits and (is_option or _USAGE.search(failure.error) is not None)
+
+    def _list_lasting_words(self) -> tuple[list[str], list[str]]:
+        """Return the words that only one of the commands has, without names of one day and what replaced them."""
+        part = self._comparison.wrong
+        removed, added = (_join(runs) for runs in (self._comparison.removed, self._comparison.added))
+        if len(removed) == len(added):
+            pairs = [
+                pair for pair in zip(removed, added, strict=True) if not any(is_one_time(word, part) for word in pair)
+            ]
+            return [old for old, _ in pairs], [new for _, new in pairs]
+        return tuple([word for word in words if not is_one_time(word, part)] for words in (removed, added))  # type: ignore[return-value]
+
+    def _shows_form(self) -> bool:
+        """Return whether only a text was changed, and the output says what form it must have."""
+        texts = _join(self._comparison.removed), _join(self._comparison.added)
+        is_prose = all(len(words) == 1 and _PROSE.fullmatch(words[0]) for words in texts)
+        return is_prose and states_demand(self._failure.error) and not self._failure.is_in_code
+
+    # What it teaches
+
+    def _describe_program(self) -> Discovery | None:
+        failure, comparison = self._failure, self._comparison
+        before, after = map(" ".join, _drop_common_end(comparison.wrong_start, comparison.right_start))
+        if failure.missing == comparison.wrong.program and before == comparison.wrong.words[0]:
+            return self._make(
+                f"Use `{after}` instead of `{before}`, which is not installed here", failed=before, worked=after
+            )
+        if passes_by_itself(failure.error):
+            return None
+        wrong, right = (format_command(part, self._folder) for part in (comparison.wrong, comparison.right))
+        if before == after:
+            before, after = wrong, right
+        text = self._title(f"Use `{_shorten(right, after)}` instead of `{_shorten(wrong, before)}`")
+        return self._make(text, failed=wrong, worked=right)
+
+    def _describe_settings(self) -> Discovery:
+        comparison = self._comparison
+        settings = " ".join(format_settings(comparison.new_settings, self._folder))
+        command = " ".join(comparison.wrong.intent)
+        is_variable = "=" in comparison.new_settings[0] or settings == "sudo"
+        head = f"Set `{settings}` for `{command}`" if is_variable else f"Run `{settings}` before `{command}`"
+        head = f"Run `{command}` with `sudo`" if settings == "sudo" else head
+        wrong, right = self._show(comparison.wrong), self._show(comparison.right)
+        return self._make(self._title(head), failed=wrong, worked=right)
+
+    def _describe_folder(self) -> Discovery | None:
+        """Return the lesson that a command runs in a certain folder, or that the shell had been left in another."""
+        failure, right = self._failure, self._comparison.right
+        is_lost = _WRONG_FOLDER.search(failure.output) is not None
+        command = " ".join(self._comparison.wrong.intent)
+        target = generalise(right.folder, self._folder)
+        if target.startswith(("/", "~")) or not (target or is_lost):
+            return None
+        wrong_folder = folder_of(failure.call.text)
+        before = f"cd {generalise(wrong_folder, self._folder)} && " if wrong_folder else ""
+        after = f"cd {target} && " if target else ""
+        wrong, shown = before + self._show(self._comparison.wrong), after + self._show(right)
+        if is_lost or target.startswith(("<root>", "..")) or wrong_folder:
+            return describe_left_folder(failure, self._comparison.wrong, wrong, shown, self._folder)
+        if self._edits and not NOT_THERE.search(failure.output):
+            return None
+        return self._make(self._title(f"Run `{command}` in `{target}`"), failed=wrong, worked=shown)
+
+    def _describe_change(self) -> Discovery | None:
+        failure, comparison = self._failure, self._comparison
+        command = " ".join(comparison.wrong.intent)
+        wrong, right = self._show(comparison.wrong), self._show(comparison.right)
+        if self._shows_form():
+            right = comparison.right.text[:_MAX_FORM_LENGTH].replace("`", "'")
+        if wrong == right or "/tmp/…" in right:  # noqa: S108 - a placeholder
+            return None
+        head = self._say_change(command, wrong, right)
+        text = head if rejects_option(failure.error) else self._title(head)
+        if len(head) > TITLE_LIMIT:
+            demand = self._title(f"`{command}`")
+            text = demand if ": " in demand and states_demand(demand) else f"Use `{right}`"
+        return self._make(text, failed=wrong, worked=right) if len(text) <= TITLE_LIMIT else None
+
+    def _say_change(self, command: str, wrong: str, right: str) -> str:
+        """Return what to write instead, as the beginning of a sentence."""
+        comparison = self._comparison
+        if self._shows_form():
+            return f"Write the text of `{command}` like `{_join(comparison.added)[0][1:-1]}`"
+        if quoted := self._unquoted():
+            return f"Quote `{self._show_words([quoted])}` for `{command}`"
+        if comparison.wrong.intent != comparison.right.intent:
+            return f"Use `{_shorten(right, ' '.join(comparison.right.intent))}` instead of `{_shorten(wrong, command)}`"
+        less, more = map(self._show_words, self._list_lasting_words())
+        if rejects_option(self._failure.error) and less.startswith("-"):
+            is_option = more.startswith("-") and len(_join(comparison.added)) <= 2
+            return f"`{command}` has no `{less.partition('=')[0]}`: " + (
+                f"use `{more}`" if is_option else "leave it out"
+            )
+        if more and not less:
+            return f"Pass `{more}` to `{self._name_target(command)}`"
+        if less and not more:
+            return f"Leave out `{less}` in `{command}`"
+        if len(wrong) + len(right) <= _MAX_PIECE_LENGTH:
+            return f"Use `{right}` instead of `{wrong}`"
+        if "/" in less and "/" in more and " " not in less + more:
+            less, more = shorten_paths(less, more)
+        return f"`{command}` with `{more}`, not `{less}`"
+
+    def _name_target(self, command: str) -> str:
+        """Return the command with the thing that the error is about, if the error names it."""
+        words = self._comparison.wrong.words[1:]
+        targets = [word for word in words if re.fullmatch(r"[\w./:@]+[\w./:@-]*", word) and word not in command.split()]
+        named = [word for word in targets if any(mentions(self._failure.error, piece) for piece in word.split("/"))]
+        return (
+            f"{command} {named[0]}"
+            if len(named) == 1 and not is_one_time(named[0], self._comparison.wrong)
+            else command
         )
-    if _NO_PROGRAM.search(error):
-        arguments = [word for word in shared if len(word) > 2 and word[0].isalnum()]
-        return bool(arguments) and (
-            measure_likeness(wrong_part, right_part) >= 0.34 or wrong_part.words[-1] in right_part.words
+
+    def _show_words(self, words: Sequence[str]) -> str:
+        return " ".join(dict.fromkeys(format_command(Part(words=(word,)), self._folder) for word in words))
+
+    def _find_changed_piece(self) -> tuple[str, str] | None:
+        """Return the piece of a long expression that could not be parsed, and its replacement."""
+        removed, added = (_join(runs) for runs in (self._comparison.removed, self._comparison.added))
+        if len(removed) != 1 or len(added) != 1:
+            return None
+        old, new = removed[0].strip("'\"").split(), added[0].strip("'\"").split()
+        token = _TOKEN.search(self._failure.output)
+        changes = [
+            (" ".join(old[start:end]), " ".join(new[first:last]))
+            for kind, start, end, first, last in SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+            if kind == "replace"
+        ]
+        short_changes = [pair for pair in changes if all(0 < len(piece) <= _MAX_PIECE_LENGTH for piece in pair)]
+        with_token = [pair for pair in short_changes if token and token[1] in pair[0]]
+        return next(iter(with_token or short_changes), None)
+
+    def _describe_rewriting(self, old: str, new: str) -> Discovery:
+        command = " ".join(self._comparison.wrong.intent)
+        before, after = (f"{command} … {piece}".replace("`", "'") for piece in (old, new))
+        return self._make(self._title(f"Within `{command}` write `{new}`, not `{old}`"), failed=before, worked=after)
+
+    def _describe_prerequisite(self) -> Discovery | None:
+        """Return what was run or written in between, so that the same command works now."""
+        failure, success, wrong = self._failure, self._success, self._comparison.wrong
+        action = self._find_action()
+        if action is not None:
+            return describe_prerequisite(
+                wrong, action, failure.error, failure.output, self._folder, cause=self._find_cause(action.text)
+            )
+        change = None if failure.is_in_code else _find_setting(success.since, failure)
+        if change is None:
+            return None
+        path, line = generalise(change[0], self._folder), change[1]
+        command = " ".join(wrong.intent)
+        text = self._title(f"`{command}` needs `{line}` in `{path}`")
+        shown = self._show(wrong)
+        return self._make(text, failed=shown, worked=f"{path}: {line}").replace(
+            observed=fold(
+                f"`{shown}` failed: {failure.general_error(self._folder)}. With `{line}` in `{path}` it worked."
+            ),
+            advice=f"Set `{line}` in `{path}` first.",
+            files=(path,),
         )
-    return False
+
+    def _find_action(self) -> Part | None:
+        """Return the command that was run in between and most likely made the difference; None if there is none."""
+        failure, actions = self._failure, self._list_actions()
+        if (requested := self._find_requested()) is not None:
+            return requested
+        edited_code = bool(self._edits) and not _ABOUT_MACHINE.search(failure.output)
+        if edited_code or passes_by_itself(failure.error) or not 0 < len(actions) <= _MAX_ACTIONS:
+            return None
+        about = [part for part in actions if _is_about(part, failure.output)]
+        return (about or actions)[-1]
+
+    def _find_requested(self) -> Part | None:
+        return find_requested_command(self._failure.output, self._list_actions())
+
+    def _list_actions(self) -> list[Part]:
+        """Return the commands since the failure that can have made a difference."""
+        success = self._success
+        before = success.parts[: success.parts.index(self._comparison.right)]
+        return [part for part in (*success.parts_since, *before) if self._acts(part)]
+
+    def _acts(self, part: Part) -> bool:
+        known = [other.words for other in self._failure.parts]
+        is_rebuilt = is_build(part) and bool(self._edits)
+        return changes_state(part) and part.words not in known and not is_rebuilt
+
+    # How it is said
+
+    def _show(self, part: Part) -> str:
+        comparison = self._comparison
+        kept = {*_join(comparison.removed), *_join(comparison.added), *comparison.new_settings}
+        return show_command(part, self._folder, kept)
+
+    def _title(self, head: str) -> str:
+        return fit_title(head, self._failure.reason(self._folder))
+
+    def _find_cause(self, *texts: str) -> str:
+        comparison = self._comparison
+        words = (
+            *_join(comparison.removed),
+            *_join(comparison.added),
+            *comparison.new_settings,
+            *comparison.right_start,
+        )
+        return find_cause(self._success.said, (self._failure.error, *words, *texts))
+
+    def _make(self, text: str, *, failed: str, worked: str) -> Discovery:
+        failure = self._failure
+        error = failure.general_error(self._folder)
+        cause = self._find_cause()
+        observed = f"`{failed}` failed: {error}. `{worked}` worked."
+        discovery = failure.explain(text, failed=failed, worked=worked, folder=self._folder)
+        return discovery.replace(observed=fold(f"{observed} {cause}"), advice=f"Use `{worked}`.")
 
 
-def _explain_later_success(
-    failure: FailedCall, wrong_part: Part, right_part: Part, success: WorkingCall
-) -> Discovery | None:
-    """Return why the same command works now: it ran in another folder, or after a command that the error asked for."""
-    if folder_of(success.call.text) != folder_of(failure.call.text) and _NOT_THERE.search(failure.output):
-        return _describe_wrong_folder(failure, success)
-    earlier_parts = [
-        part
-        for part in success.parts[: success.parts.index(right_part)]
-        if part not in failure.parts and not is_check(part)
-    ]
-    remedy = (
-        earlier_parts[0] if len(earlier_parts) == 1 else find_requested_command(failure.output, success.parts_since)
-    )
-    return describe_prerequisite(wrong_part, remedy, failure.error, failure.output, success.folder) if remedy else None
-
-
-def find_requested_command(output: str, parts: Iterable[Part]) -> Part | None:
+def find_requested_command(output: str, parts: Iterator[Part] | Sequence[Part]) -> Part | None:
     """Return a command that the output asked for and that was then run."""
-    requested = (part for part in parts if len(part.words) > 1 and " ".join(part.words[:3]) in output)
+    requested = (
+        part
+        for part in parts
+        if (len(part.words) > 1 and " ".join(part.words[:3]) in output)
+        or (len(part.intent) > 1 and " ".join(part.intent) in output)
+    )
     return next((part for part in requested if not is_check(part)), None)
 
 
-def describe_prerequisite(wrong_part: Part, remedy: Part, error: str, output: str, folder: str) -> Discovery:
+def describe_prerequisite(
+    wrong: Part, remedy: Part, error: str, output: str, folder: str, *, cause: str = ""
+) -> Discovery:
     """Return the discovery that another command must be run before a command."""
-    error, first = generalise_error(error, folder), format_command(remedy, folder)
+    general = generalise_error(error, folder)
+    command, first = " ".join(wrong.intent), show_command(remedy, folder)
+    shown = show_command(wrong, folder)
     return Discovery(
         type="blocker",
         rule="command",
-        text=f"When `{' '.join(wrong_part.intent)}` says “{error}”: run `{first}` first",
-        failed=format_command(wrong_part, folder),
-        error=error,
+        text=fit_title(f"Run `{first}` before `{command}`", general),
+        failed=shown,
+        error=general,
         worked=first,
-        excerpt=output[:MAX_EXCERPT_LENGTH],
+        excerpt=output[:1_000],
+        observed=fold(f"`{shown}` failed: {general}. After `{first}` it worked. {cause}"),
+        advice=f"Run `{first}` first, then `{shown}`.",
     )
 
 
-def _describe_wrong_folder(failure: FailedCall, success: WorkingCall, right_command: str = "") -> Discovery | None:
-    """Return the discovery that a command ran in the wrong folder. `right_command` is the correct one, if known."""
-    wrong_part = _find_wrong_part(failure)
-    if wrong_part is None:
-        return None
-    folder = success.folder
-    wrong_folder, command = folder_of(failure.call.text), format_command(wrong_part, folder)
-    if wrong_folder.startswith("/") or "…" in right_command:
-        return None  # the shell's current folder was not the reason
-    target = generalise(folder_of(success.call.text), folder)
-    return failure.explain(
-        f"`{' '.join(wrong_part.intent)}` fails in the wrong folder: the shell stays where the last `cd` went",
-        failed=f"cd {generalise(wrong_folder, folder)} && {command}" if wrong_folder else command,
-        worked=right_command or (f"cd {target} && {command}" if target else command),
-        folder=folder,
-    )
+def _find_setting(since: Sequence[PastCall], failure: FailedCall) -> tuple[str, str] | None:
+    """Return the file and the line of a settings file that was added and that the error is about."""
+    for past in since:
+        path = past.call.path
+        if past.call.does != "edit" or not _SETTINGS_FILE.search(path):
+            continue
+        old = {line.strip() for line in past.call.before.split("\n")}
+        for line in (line.strip() for line in past.call.text.split("\n")):
+            name = _NAME.search(line)
+            if (
+                line not in old
+                and name
+                and name[0].lower() in failure.output.lower()
+                and len(line) <= _MAX_PIECE_LENGTH
+            ):
+                return path, line
+    return None
 
 
-def _describe_change(failure: FailedCall, wrong_part: Part, right_part: Part, success: WorkingCall) -> Discovery | None:
-    folder = success.folder
-    before, after = format_command(wrong_part, folder), format_command(right_part, folder)
-    if _WRONG_FOLDER.search(failure.output):
-        return _describe_wrong_folder(failure, success, "" if folder_of(success.call.text) else after)
-    removed, added = compare_words(wrong_part, right_part)
-    if _UNPARSED.search(failure.output) and (pieces := _find_changed_piece(removed, added, failure.output)):
-        return _describe_rewriting(failure, wrong_part, *pieces, folder)
-    if before == after or "/tmp/…" in after:  # noqa: S108 - a placeholder
-        return None
-    if not _is_related(removed, added, failure.error, measure_likeness(wrong_part, right_part)):
-        return None
-    text = f"Run `{after}`, not `{before}`: {failure.general_error(folder)}"
-    if option := _find_unknown_option(removed, failure.error):
-        remedy = f"use `{after}`" if len(added) == 1 else "leave it out"
-        text = f"`{' '.join(wrong_part.intent)}` has no `{option}`: {remedy}"
-    elif len(before) + len(after) > _MAX_LENGTH_OF_BOTH and (removed or added):
-        text = f"{_describe_difference(wrong_part, removed, added, folder)}: {failure.general_error(folder)}"
-    return failure.explain(text, failed=before, worked=after, folder=folder)
+def _is_about(part: Part, output: str) -> bool:
+    """Return whether an output names something that a command is about."""
+    words = {piece for word in part.words[1:] for piece in re.findall(r"[a-z]{3,}", word.lower())}
+    return bool(words & set(re.findall(r"[a-z]{3,}", output.lower())))
 
 
-def _find_changed_piece(removed: Sequence[str], added: Sequence[str], output: str) -> tuple[str, str] | None:
-    """Return the piece of a long expression that could not be parsed, and its replacement."""
-    if len(removed) != 1 or len(added) != 1:
-        return None
-    old, new = removed[0].strip("'\"").split(), added[0].strip("'\"").split()
-    token = _TOKEN.search(output)
-    changes = [
-        (" ".join(old[start:end]), " ".join(new[first:last]))
-        for kind, start, end, first, last in SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-        if kind == "replace"
-    ]
-    short_changes = [pair for pair in changes if all(0 < len(piece) <= _MAX_PIECE_LENGTH for piece in pair)]
-    with_token = [pair for pair in short_changes if token and token[1] in pair[0]]
-    return next(iter(with_token or short_changes), None)
+def _join(runs: Sequence[Sequence[str]]) -> list[str]:
+    return [word for run in runs for word in run]
 
 
-def _describe_rewriting(failure: FailedCall, wrong_part: Part, old: str, new: str, folder: str) -> Discovery:
-    command = " ".join(wrong_part.intent)
-    text = f"Within `{command}` write `{new}`, not `{old}`: {failure.general_error(folder)}"
-    before, after = (f"{command} … {piece}".replace("`", "'") for piece in (old, new))
-    return failure.explain(text, failed=before, worked=after, folder=folder)
+def _drop_common_end(first: Sequence[str], second: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """Return how a program is started twice, without the script that both start."""
+    while len(first) > 1 and len(second) > 1 and first[-1] == second[-1]:
+        first, second = first[:-1], second[:-1]
+    return first, second
 
 
-def _find_unknown_option(removed: Sequence[str], error: str) -> str:
-    """Return the option that the error calls unknown; empty if there is none."""
-    options = (word.partition("=")[0] for word in removed if word.startswith("-"))
-    return next((option for option in options if _UNKNOWN.search(error) and option.strip("-") in error), "")
-
-
-def _describe_difference(wrong_part: Part, removed: Sequence[str], added: Sequence[str], folder: str) -> str:
-    """Describe only the difference between two commands that are too long to show in full."""
-    command = " ".join(wrong_part.intent)
-    fewer, further = ([format_command(Part(words=(word,)), folder) for word in words] for words in (removed, added))
-    less, more = ([word for word in fewer if word not in further], [word for word in further if word not in fewer])
-    if len(less) == len(more) == 1:
-        if more[0].strip("'\"") == less[0]:
-            return f"Quote `{less[0]}` for `{command}`"
-        less[0], more[0] = _shorten_paths(less[0], more[0])
-    if not more:
-        return f"`{command}` without `{' '.join(less)}`"
-    return f"`{command}` with `{' '.join(more)}`" + (f", not `{' '.join(less)}`" if less else "")
-
-
-def _shorten_paths(wrong: str, right: str) -> tuple[str, str]:
-    """Return two paths without their common leading folders, except the last common folder."""
-    wrong_parts, right_parts = wrong.split("/"), right.split("/")
-    shared = next(
-        (index for index, pair in enumerate(zip(wrong_parts, right_parts, strict=False)) if pair[0] != pair[1]), 0
-    )
-    return "/".join(wrong_parts[max(shared - 1, 0) :]), "/".join(right_parts[max(shared - 1, 0) :])
-
-
-def _is_related(removed: Sequence[str], added: Sequence[str], error: str, likeness: float) -> bool:
-    """Return whether a change is related to the error and is more than a different name."""
-    if any(len(word.strip("'\"")) > 1 and word.strip("'\"")[:60] in error for word in removed):
-        return True
-    if len(removed) <= 1 and len(added) <= 1 and likeness >= 0.5 and not _STATE.search(error):
-        return True
-    names_only = all(re.fullmatch(r"[\w./:@~-]+", word) and not word.startswith("-") for word in (*removed, *added))
-    return _USAGE.search(error) is not None and not (removed and added and names_only)
+def _shorten(command: str, start: str) -> str:
+    """Return a command, or only its start if it is long."""
+    return command if len(command) <= _MAX_PIECE_LENGTH // 2 else start

@@ -89,6 +89,8 @@ class Passage(Value):
     label: str = ""
     intro: str = ""
     """The line with a colon that ends the text above it."""
+    odds: tuple[float, ...] = ()
+    """How likely each sentence is a lesson, if the model of `sentence_model` was asked."""
 
 
 class Lesson(Value):
@@ -175,7 +177,8 @@ def find_lesson(
     """
     rated = _rate_sentences(passage)
     found = [number for number, one in enumerate(rated) if one.rating >= least and may_lead(one.statement)]
-    for number in sorted(found, key=lambda number: (-rated[number].rank, number)):
+    ranks = [one.rating if passage.odds else one.rank for one in rated]
+    for number in sorted(found, key=lambda number: (-ranks[number], number)):
         lesson = _make_lesson(rated, number)
         if lesson is not None:
             return lesson
@@ -184,6 +187,10 @@ def find_lesson(
 
 def _rate_sentences(passage: Passage) -> list[_Rated]:
     """Return the sentences of a passage with their ratings, in order."""
+    if passage.odds:
+        ruled = [_rate_sentence(sentence, 0.0) for sentence in passage.sentences]
+        pairs = zip(ruled, passage.odds, strict=True)
+        return [one.replace(rating=odds if can_state(one.statement) else _FRAGMENT) for one, odds in pairs]
     section = _rate_section(passage)
     explains = [_EXPLAINS.search(hide_code(sentence)) is not None for sentence in passage.sentences]
     reasons = sum(explains) + (_EXPLAINS.search(passage.label) is not None)
@@ -250,13 +257,13 @@ def _make_lesson(rated: Sequence[_Rated], number: int) -> Lesson | None:
     """Return the lesson in one of the sentences, with what explains it; None if it cannot be understood alone."""
     chosen = _add_neighbours(rated, number)
     if chosen is None:
-        return None
+        return _join_to_previous(rated, number)
     main = rated[number]
     others = [rated[other] for other in chosen if other != number and rated[other].rating >= 1]
     titles = (choose_clause(one.statement) for one in (main, *others))
     title = next(filter(stands_alone, titles), "")
     if not title:
-        return None
+        return _join_to_previous(rated, number)
     orders = sorted((one for one in (main, *others) if one.is_order), key=lambda one: -one.rating)
     action = next((one.statement for one in orders), main.statement)
     return Lesson(
@@ -265,6 +272,18 @@ def _make_lesson(rated: Sequence[_Rated], number: int) -> Lesson | None:
         observation=" ".join(rated[other].sentence for other in chosen),
         rating=main.rating,
         is_order=main.is_order,
+    )
+
+
+def _join_to_previous(rated: Sequence[_Rated], number: int) -> Lesson | None:
+    """Return the lesson in a sentence that is about the one before it: that one is the title; None if it is none."""
+    previous, main = rated[number - 1] if number else None, rated[number]
+    title = choose_clause(previous.statement) if previous and can_state(previous.statement) else ""
+    if previous is None or not title or not stands_alone(title):
+        return None
+    observation = f"{previous.sentence} {main.sentence}"
+    return Lesson(
+        title=title, action=main.sentence, observation=observation, rating=main.rating, is_order=main.is_order
     )
 
 

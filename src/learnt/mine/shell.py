@@ -1,7 +1,9 @@
-"""Split a command line into the programs that it starts and their words, to compare commands.
+"""Split a command line into the programs that it starts and their words, and say what kind of program each one is.
 
 This is not a shell parser: quoted strings stay as they are, and a command substitution is part of a word. Any text can
 be split. An unclosed quotation extends to the end.
+
+Subcommands are recognised by their form, for any program: they are the plain words behind it, up to the first verb.
 """
 
 from __future__ import annotations
@@ -25,20 +27,28 @@ _PIECE = re.compile(
 _OPERATORS = ("&&", "||", ";", "|", "&", "\n")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _WRAPPERS = tuple("sudo time timeout env nohup exec command { ( ! then do".split())
-# The number of words after the program that are subcommands.
-_SUBCOMMANDS = {
-    "gh": 2, "mise": 2, "uv": 2, "docker": 1, "git": 1, "go": 1, "npm": 2, "pnpm": 2, "yarn": 2, "bun": 2, "cargo": 1,
-    "kubectl": 1, "pip": 1, "pip3": 1, "poetry": 2, "make": 1, "just": 1, "task": 1, "terraform": 1, "aws": 2, "az": 2,
-    "gcloud": 2, "dotnet": 1, "mvn": 1, "gradle": 1, "bundle": 2, "brew": 1, "npx": 1, "deno": 1, "systemctl": 1,
-    "apt": 1, "apt-get": 1, "golangci-lint": 1, "composer": 1, "mix": 1, "rake": 1, "tox": 0, "pre-commit": 1,
-}  # fmt: skip
-_TAKES_VALUE = ("-C", "-c", "--cwd", "--git-dir", "--work-tree", "--directory", "--manifest-path", "-R", "--repo")
+# A subcommand is a plain word. The first verb ends a chain of subcommands (`gh pr create`, `az aks get-credentials`);
+# what follows it are arguments.
+_PLAIN_WORD = re.compile(r"[a-z][a-z0-9]*(?:[:_-][a-z0-9]+)*")
+_VERBS = frozenset(
+    "add analyze apply attach audit build cat check checkout ci clean clone commit compile convert copy cp create "
+    "debug delete deploy describe destroy develop diff disable down drop dump edit enable eval export fetch fix fmt "
+    "format generate get import info init inspect install invoke kill lint list lock log login logout logs ls merge "
+    "migrate mount move open pack plan prune ps publish pull push rebase reload remove render replace reset resolve "
+    "restart restore resume rm rollback rollout scale search seed select send serve set show sign start stat status "
+    "stop submit switch sync tag tail template test tidy top uninstall unlock up update upgrade upload use validate "
+    "verify version vet view wait watch".split()
+)
+# Words behind which another program or script is named, and programs that only start others.
+STARTING_WORDS = frozenset("run exec dlx".split())
+_STARTERS = frozenset("npx bunx uvx pipx fvm corepack dotenv direnv xvfb-run".split())
+_MAX_SUBCOMMANDS = 4
 # Programs that test or check code, anywhere in a command ...
 _CHECKERS = frozenset(
-    "ava bandit bats biome black clippy commitlint coverage ctest cypress detekt eslint flake8 gofmt golangci-lint "
-    "gotestsum hadolint isort jest karma ktlint markdownlint mocha mypy nose2 nosetests nox nyc oxlint pest phpstan "
-    "phpunit playwright pre-commit prettier pylint pyright pytest rspec rubocop ruff shellcheck staticcheck stylelint "
-    "swiftlint tox tsc ty unittest vitest yamllint".split()
+    "ava bandit bats biome black clippy commitlint coverage ctest cypress detekt eslint flake8 gofmt "
+    "golangci-lint gotestsum hadolint isort jest karma ktlint markdownlint mocha mypy nextest nose2 nosetests "
+    "nox nyc oxlint pest phpstan phpunit playwright pre-commit prettier pylint pyright pytest rspec rubocop ruff "
+    "shellcheck staticcheck stylelint swiftlint tox tsc ty unittest vitest yamllint".split()
 )
 # ... and subcommands that do so.
 _CHECKS = frozenset(
@@ -50,15 +60,35 @@ _CHECK_OPTIONS = frozenset(("--check", "--test", "--lint"))
 _TEST_FILE = re.compile(r"(?:^|/)(?:tests?/|tests?\.\w+$|test_[^/]*$|[^/]*[_.]test\.\w+$)")
 # Programs that run other programs or scripts.
 INTERPRETERS = frozenset("python python3 py node deno ruby perl php bash sh zsh java go npx uvx bunx".split())
-_INSTALLERS = frozenset(
-    "npm pnpm yarn bun pip pip3 pipx python python3 uv poetry conda apt apt-get brew cargo go gem bundle".split()
+_RUN_SCRIPTS = INTERPRETERS - {"go", "npx", "uvx", "bunx"}
+# Subcommands that prepare something, whatever else their names say: `install`, `start:test`, `login:ci`.
+_PREPARES = frozenset(
+    "add dev generate i init install login prepare remove seed serve setup start stop uninstall up update "
+    "upgrade".split()
 )
-_INSTALLS = frozenset("add i install remove uninstall upgrade update".split())
-# The arguments of these programs are files and text, even if they look like subcommands.
-_FILE_PROGRAMS = frozenset("cp diff file find git ln ls mkdir mv rg rm rmdir stat touch tree which".split())
+_INSTALLS_EXACTLY = (("npm", "ci"), ("pnpm", "ci"), ("bun", "ci"))
 _FORMATTERS = frozenset("fmt format gofmt goimports prettier black gofumpt rustfmt fix autofix".split())
-_SETUP_PROGRAMS = frozenset("cd echo export printf true false sleep pwd set source wait exit".split())
+_SETUP_PROGRAMS = frozenset("cd echo export printf true false sleep pwd set source . wait exit".split())
 _FILTERS = frozenset("head tail grep sed awk sort uniq wc cut tr cat less tee xargs jq".split())
+# Programs whose arguments are files and text: those that only look, and those that change files.
+_LOOKING = _FILTERS | frozenset(
+    "ls egrep fgrep rg ag ack fd find stat file more tree which type diff cmp du df echo printf yq test [ [[ ps pgrep "
+    "lsof netstat ss env printenv whoami id uname date hostname curl wget ping nc dig host man strings xxd od readlink "
+    "realpath basename dirname command pwd kill pkill history wait-on".split()
+)
+_FILE_CHANGERS = frozenset("cp mv rm rmdir mkdir touch ln chmod chown tar zip unzip".split())
+# Subcommands that change nothing, and subcommands of git that only keep records of the work.
+_LOOKS = frozenset(
+    "cat describe diff events exists get help history info inspect is-active is-enabled list log logs ls output plan "
+    "ps search show stat status tail top tree version versions view whoami which why".split()
+)
+_LOOKING_PREFIXES = ("describe-", "list-", "show-")
+_LOOKING_OPTIONS = frozenset(("--version", "--help", "-V", "--dry-run"))
+_GET_PACKAGES = frozenset("go flutter dart mix".split())
+_RECORDS = frozenset(
+    "add am apply bisect blame branch checkout cherry-pick clean commit merge mv push rebase reset restore revert rm "
+    "stash switch tag worktree".split()
+)
 _WORD_PARTS = re.compile(r"[:_./-]+")
 
 
@@ -68,6 +98,10 @@ class Part(Value):
     words: tuple[str, ...]
     source: str = ""
     """The program whose output this program reads through a pipe; empty if there is none."""
+    settings: tuple[str, ...] = ()
+    """What the command line sets up for it: variables, `sudo`, a sourced file."""
+    folder: str = ""
+    """The folder that the command line changes to before; empty if there is none."""
 
     @property
     def program(self) -> str:
@@ -77,7 +111,14 @@ class Part(Value):
     @property
     def intent(self) -> tuple[str, ...]:
         """The program and its subcommands, such as `gh pr diff`, `go test` or `grep`."""
-        return (self.program, *_list_subcommands(self.program, self.words))
+        return (self.program, *_list_subcommands(self.words))
+
+    @property
+    def request(self) -> tuple[str, ...]:
+        """The program and those subcommands that are surely no arguments: up to a verb or a started program."""
+        words = self.intent
+        known = [number for number, word in enumerate(words) if number and (is_verb(word) or word in STARTING_WORDS)]
+        return words if known[-1:] == [len(words) - 2] else words[: max(known, default=0) + 1]
 
     @property
     def text(self) -> str:
@@ -96,7 +137,7 @@ def folder_of(command: str) -> str:
     """Return the folder in a `cd` at the start of a command line; empty if there is none."""
     for part, _ in _split(_simplify(command)):
         if part.words:
-            return part.words[1].strip("'\"") if part.program == "cd" and len(part.words) > 1 else ""
+            return _target_of(part) if part.program == "cd" else ""
     return ""
 
 
@@ -110,7 +151,7 @@ def hides_failures(command: str) -> bool:
 def settings_of(command: str) -> tuple[str, ...]:
     """Return the variables that a command line sets for its programs, and `sudo` if it is used."""
     words = [word for line in _split_words(_simplify(command)) for word in line[0][: _count_prefix(line[0])]]
-    return tuple(word for word in words if word == "sudo" or _ASSIGNMENT.match(word))
+    return tuple(word for word in words if _is_setting(word))
 
 
 def list_programs(command: str) -> tuple[str, ...]:
@@ -133,11 +174,10 @@ def is_build(part: Part) -> bool:
 def _find_check_words(part: Part) -> set[str]:
     """Return the words that show that a part runs a check."""
     plain = [word for word in part.words[1:] if not word.startswith("-")]
-    installs = part.program in _INSTALLERS and (_INSTALLS & set(plain[:2]) or plain[:1] == ["ci"])
-    if installs or part.program in _FILE_PROGRAMS | _FILTERS | _SETUP_PROGRAMS:
+    prepares = _WORD_PARTS.split(part.intent[-1])[0] in _PREPARES or part.words[:2] in _INSTALLS_EXACTLY
+    if prepares or part.program == "git" or part.program in _LOOKING | _FILE_CHANGERS | _SETUP_PROGRAMS:
         return set()
-    request_words = part.intent[1:] or tuple(word for word in plain[:1] if not set("/.") & set(word))
-    request_words = (*request_words, *plain[1:2]) if plain[:1] == ["compose"] else request_words
+    request_words = tuple(word for word in part.intent[1:] or plain[:1] if not set("/.") & set(word))
     request_words = request_words if part.program == "gh" else (part.program, *request_words)
     checks = {piece for word in request_words for piece in _WORD_PARTS.split(word.lower())} & _CHECKS
     checks |= {"build"} if part.words == ("make",) else set()
@@ -152,6 +192,24 @@ def is_formatter(part: Part) -> bool:
     request_words = {piece for word in part.intent for piece in _WORD_PARTS.split(word.lower())}
     in_place = part.program in ("sed", "perl") and any(word.startswith("-i") for word in part.words)
     return bool(request_words & _FORMATTERS) or "--fix" in part.words or in_place
+
+
+def is_about_files(part: Part) -> bool:
+    """Return whether a part looks for something, or copies, moves or deletes files: what it names is needed once."""
+    return part.program in _LOOKING | _FILE_CHANGERS and not is_formatter(part)
+
+
+def changes_state(part: Part) -> bool:
+    """Return whether a part can make later commands work: it neither looks, nor checks, nor records work in git."""
+    if part.program in _LOOKING | _SETUP_PROGRAMS or not _LOOKING_OPTIONS.isdisjoint(part.words):
+        return False
+    is_inline = part.program in _RUN_SCRIPTS and bool({"-c", "-e"} & set(part.words))
+    request = part.intent[1:]
+    if is_inline or (part.program == "git" and (not request or request[0] in _RECORDS)):
+        return False
+    last = request[-1] if request else ""
+    looks = last in _LOOKS | _LOOKING or last.startswith(_LOOKING_PREFIXES)
+    return (not looks or part.program in _GET_PACKAGES) and (is_build(part) or not is_check(part))
 
 
 def compare_words(failed: Part, worked: Part) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -178,10 +236,17 @@ def _simplify(command: str) -> str:
 
 def _split(text: str) -> Iterator[tuple[Part, str]]:
     """Yield each part of a command line and the operator after it."""
-    source = ""
+    source, folder = "", ""
+    exported: tuple[str, ...] = ()
     for words, operator in _split_words(text):
-        part = Part(words=tuple(words[_count_prefix(words) :]), source=source)
+        count = _count_prefix(words)
+        settings = (*exported, *filter(_is_setting, words[:count]))
+        part = Part(words=tuple(words[count:]), source=source, settings=settings, folder=folder)
         yield part, operator
+        if part.words and part.program == "cd":
+            folder = _target_of(part)
+        elif part.words and part.program in ("export", "source", "."):
+            exported += tuple(filter(_is_setting, words)) if part.program == "export" else (part.text,)
         source = part.program if operator == "|" and part.words else ""
 
 
@@ -221,20 +286,67 @@ def _count_prefix(words: list[str]) -> int:
     return count
 
 
+def _is_setting(word: str) -> bool:
+    return word == "sudo" or _ASSIGNMENT.match(word) is not None
+
+
+def _target_of(part: Part) -> str:
+    return part.words[1].strip("'\"") if len(part.words) > 1 else ""
+
+
 def _name_program(word: str) -> str:
     return word.strip("'\"").rpartition("/")[2].lower()
 
 
-def _list_subcommands(program: str, words: tuple[str, ...]) -> Iterator[str]:
-    remaining = _SUBCOMMANDS.get(program, 0)
-    index = 1
-    while remaining and index < len(words):
+def _list_subcommands(words: tuple[str, ...]) -> Iterator[str]:
+    """Yield the subcommands: plain words up to the first verb, and the program or script that a starter starts."""
+    program = _name_program(words[0])
+    if program in _LOOKING | _FILE_CHANGERS | _SETUP_PROGRAMS:
+        return
+    is_started = program in _STARTERS or program in _RUN_SCRIPTS  # whether the next word may be any program or script
+    only_verbs = program in _CHECKERS
+    index, count = 1, 0
+    while index < len(words) and count < _MAX_SUBCOMMANDS:
         word = words[index]
-        if word in _TAKES_VALUE:
-            index += 1
-        elif not word.startswith("-"):
-            if not word.replace("-", "").replace(":", "").replace("_", "").isalnum():
-                return
+        if word == "-m" and is_started:
             yield word
-            remaining -= 1
+        elif word.startswith("-"):
+            index += int(_takes_value(words, index))
+        elif not _is_request(word, is_started=is_started, only_verbs=only_verbs):
+            return
+        else:
+            yield word
+            count += 1
+            if (not is_started and is_verb(word)) or (only_verbs and word in STARTING_WORDS):
+                return
+            only_verbs = is_started and (_name_program(word) in _CHECKERS or program not in _RUN_SCRIPTS | _STARTERS)
+            is_started = word in STARTING_WORDS
         index += 1
+
+
+def _is_request(word: str, *, is_started: bool, only_verbs: bool) -> bool:
+    """Return whether a word can be a subcommand: a plain word, or the script that is started."""
+    if only_verbs and word not in STARTING_WORDS and not is_verb(word):
+        return False
+    return _PLAIN_WORD.fullmatch(word) is not None or (is_started and _is_script(word))
+
+
+def is_verb(word: str) -> bool:
+    """Return whether a subcommand is a verb, so that no further subcommand follows: `get-pods`, `db:migrate`."""
+    pieces = _WORD_PARTS.split(word)
+    return pieces[0] in _VERBS or pieces[-1] in _VERBS
+
+
+def _is_script(word: str) -> bool:
+    return len(word) <= 40 and " " not in word and word[0] not in "'\"$"
+
+
+def _takes_value(words: tuple[str, ...], index: int) -> bool:
+    """Return whether the word behind an option is its value: it does not look like a subcommand, or one follows."""
+    option, value = words[index], words[index + 1] if index + 1 < len(words) else "-"
+    if value.startswith("-") or "=" in option or option.startswith("--no-") or option == "--":
+        return False
+    if not _PLAIN_WORD.fullmatch(value):
+        return True
+    is_followed = any(_PLAIN_WORD.fullmatch(word) for word in words[index + 2 :])
+    return is_followed and not is_verb(value) and value not in STARTING_WORDS

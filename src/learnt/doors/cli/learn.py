@@ -8,7 +8,7 @@ from typing import Any
 from learnt.doors.cli.arguments import Arguments, Parser, open_memory, print_result, report_redactions
 from learnt.doors.cli.terminal import confirm
 from learnt.doors.output import Progress, format_count, is_terminal, note, now_ms, say, show_json
-from learnt.errors import LearntError, ModelFailed, NoModel, SpendingCap, WrongRequest
+from learnt.errors import LearntError, ModelFailed, WrongRequest
 from learnt.flow.history import UnreadHistory
 from learnt.flow.mining import MiningReport
 from learnt.memory import Memory
@@ -94,10 +94,12 @@ def _read_all(memory: Memory, past: UnreadHistory) -> tuple[list[MiningReport], 
     with Progress("reading", total) as progress:
         for transcript in past.transcripts:
             try:
-                learnt.append(memory.transcripts.debrief(transcript.path)[1])
-            except (ModelFailed, NoModel, SpendingCap) as error:
+                report = memory.transcripts.debrief(transcript.path)[1]
+                learnt.append(report)
+                failures += [report.remark] if report.remark and report.remark not in failures else []
+            except ModelFailed as error:
                 failures.append(error.message)
-                return learnt, failures  # it would probably fail again, and cost again
+                return learnt, failures  # it cannot be reached, and would probably fail again
             except LearntError as error:
                 failures.append(error.message)
             done += transcript.size

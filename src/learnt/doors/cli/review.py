@@ -239,6 +239,8 @@ def _show_item(item: ReviewItem) -> None:
         for name in PARAGRAPHS:
             if getattr(learning, name):
                 say(f"{paint(name.capitalize(), 'cyan')}: {getattr(learning, name)}")
+        if learning.cues:
+            say(f"{paint('When', 'cyan')}: {'; '.join(learning.cues)}")
         for replaced in item.replaces:
             say(f"{paint('would replace', 'cyan')} {replaced.id}: {replaced.title}")
     show_evidence(item.evidence)
@@ -299,7 +301,7 @@ def _item_record(item: ReviewItem) -> dict[str, Any]:
         "question": item.question,
         "learning": as_record(item.learning),
         "replaces": [as_record(learning) for learning in item.replaces],
-        "evidence": [stored.discovery.as_dict() for stored in item.evidence],
+        "evidence": [stored.discovery.as_evidence() for stored in item.evidence],
     }
 
 
