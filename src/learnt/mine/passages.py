@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from learnt.mine.rating import CODE, REPORT_LABEL, hide_code, rate
+from learnt.mine.rating import CODE, REPORT_LABEL, hide_code, names_something, rate
 from learnt.mine.references import capitalise, stands_alone, starts_with_reference, strip_announcement
 from learnt.model import TITLE_LIMIT, Value
 from learnt.text.sentences import HEADING, ITEM, PARAGRAPH, find_sentences, is_whole, read_blocks, strip_markup
@@ -339,7 +339,8 @@ def _belongs(rated: Sequence[_Rated], other: int, main: int) -> bool:
     if other == main - 1 and not rated[other].is_report and rated[other].rating >= 0:
         return True
     if other == main + 1 and CODE in hide_code(rated[other].sentence):
-        is_remedy = not rated[main].is_order and rate(rated[other].sentence).is_done
+        is_open = not rated[main].is_order or not names_something(rated[main].sentence)
+        is_remedy = is_open and rate(rated[other].sentence).is_done
         return is_remedy or (not rated[other].is_report and (_refers_back(rated[other]) or _explains(rated[other])))
     return _explains(rated[other])
 
@@ -384,6 +385,12 @@ def _list_clauses(text: str) -> Iterator[str]:
     starts = [0, *(end for _, end, strong in cuts if strong)]
     ends = [*(start for start, _, _ in cuts), len(text)]
     yield from (_trim(text[start:end]) for start in starts for end in ends if end > start)
+
+
+def list_beginnings(sentence: str) -> list[str]:
+    """Return a sentence, and what is left of it without its last clauses; the longest first."""
+    cuts = [cut.start() for cut in _CLAUSE_END.finditer(_mask(sentence))]
+    return [sentence, *(beginning for cut in reversed(cuts) if is_whole(beginning := sentence[:cut]))]
 
 
 def _mask(text: str) -> str:
