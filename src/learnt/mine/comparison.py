@@ -8,6 +8,7 @@ have different goals.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from learnt.mine.complaint import lazy_pattern
 from learnt.mine.shell import INTERPRETERS, STARTING_WORDS, Part, is_about_files
@@ -173,6 +174,7 @@ def _list_program_places(part: Part) -> Iterator[int]:
             yield number + 1
 
 
+@lru_cache(maxsize=10_000)
 def _is_same_program(first: str, second: str) -> bool:
     if first[:1] == "-" or second[:1] == "-":
         return False

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from learnt.model import Value
 
@@ -111,7 +112,7 @@ class Part(Value):
     @property
     def intent(self) -> tuple[str, ...]:
         """The program and its subcommands, such as `gh pr diff`, `go test` or `grep`."""
-        return (self.program, *_list_subcommands(self.words))
+        return (self.program, *_read_subcommands(self.words))
 
     @property
     def request(self) -> tuple[str, ...]:
@@ -162,17 +163,19 @@ def list_programs(command: str) -> tuple[str, ...]:
 
 def is_check(part: Part) -> bool:
     """Return whether a part runs tests, a linter or a build, which fail because of the code."""
-    return bool(_find_check_words(part))
+    return bool(_find_check_words(part.words))
 
 
 def is_build(part: Part) -> bool:
     """Return whether a part only builds."""
-    checks = _find_check_words(part)
+    checks = _find_check_words(part.words)
     return bool(checks) and checks <= _BUILDS
 
 
-def _find_check_words(part: Part) -> set[str]:
+@lru_cache(maxsize=2_000)
+def _find_check_words(words: tuple[str, ...]) -> set[str]:
     """Return the words that show that a part runs a check."""
+    part = Part(words=words)
     plain = [word for word in part.words[1:] if not word.startswith("-")]
     prepares = _WORD_PARTS.split(part.intent[-1])[0] in _PREPARES or part.words[:2] in _INSTALLS_EXACTLY
     if prepares or part.program == "git" or part.program in _LOOKING | _FILE_CHANGERS | _SETUP_PROGRAMS:
@@ -296,6 +299,11 @@ def _target_of(part: Part) -> str:
 
 def _name_program(word: str) -> str:
     return word.strip("'\"").rpartition("/")[2].lower()
+
+
+@lru_cache(maxsize=2_000)
+def _read_subcommands(words: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(_list_subcommands(words))
 
 
 def _list_subcommands(words: tuple[str, ...]) -> Iterator[str]:
