@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from learnt.clients.kit.transcript import Step
 from learnt.mine.complaint import find_missing_program, generalise_error, generalise_paths, is_in_code, is_telling
-from learnt.mine.shell import Part
+from learnt.mine.shell import Part, find_filter
 from learnt.model import TITLE_LIMIT, Discovery, Value
 
 # Whether a failure is settled, and the discovery that follows from it.
@@ -78,7 +78,7 @@ class FailedCall(Value):
     @property
     def is_missing_program(self) -> bool:
         """Whether a program that the command line starts is not installed."""
-        return self.missing in {part.program for part in self.parts}
+        return self.wrong_part is not None and self.missing == self.wrong_part.program
 
     def explain(
         self, text: str, *, failed: str, worked: str, folder: str, rule: str = "command", files: tuple[str, ...] = ()
@@ -107,7 +107,7 @@ def make_failure(
         error=error,
         output=output,
         at=at,
-        wrong_part=_find_wrong_part(parts, error, missing),
+        wrong_part=find_filter(call.text, missing) or _find_wrong_part(parts, error, missing),
         missing=missing,
         is_in_code=is_in_code(output),
         is_own_doing=is_own_doing,

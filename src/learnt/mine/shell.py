@@ -134,6 +134,12 @@ def split_command(command: str) -> tuple[Part, ...]:
     return tuple(part for part in kept if part.program not in _SETUP_PROGRAMS) or tuple(kept[:1])
 
 
+def find_filter(command: str, program: str) -> Part | None:
+    """Return the filter of this name that a command line pipes something into; None if there is none."""
+    parts = (part for part, _ in _split(_simplify(command)) if part.words)
+    return next((part for part in parts if part.source and part.program == program), None)
+
+
 def folder_of(command: str) -> str:
     """Return the folder in a `cd` at the start of a command line; empty if there is none."""
     for part, _ in _split(_simplify(command)):
@@ -318,7 +324,7 @@ def _list_subcommands(words: tuple[str, ...]) -> Iterator[str]:
         word = words[index]
         if word == "-m" and is_started:
             yield word
-        elif word.startswith("-"):
+        elif word.startswith(("-", "+")):
             index += int(_takes_value(words, index))
         elif not _is_request(word, is_started=is_started, only_verbs=only_verbs):
             return
@@ -352,7 +358,7 @@ def _is_script(word: str) -> bool:
 def _takes_value(words: tuple[str, ...], index: int) -> bool:
     """Return whether the word behind an option is its value: it does not look like a subcommand, or one follows."""
     option, value = words[index], words[index + 1] if index + 1 < len(words) else "-"
-    if value.startswith("-") or "=" in option or option.startswith("--no-") or option == "--":
+    if value.startswith("-") or "=" in option or option.startswith(("--no-", "+")) or option == "--":
         return False
     if not _PLAIN_WORD.fullmatch(value):
         return True
