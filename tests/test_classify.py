@@ -111,7 +111,7 @@ def test_the_topic_decides_the_category(title: str, category: str) -> None:
         ("See README.md and `index.ts`", (), (), ()),
         ("Read `docs/README.md` first", ("docs/README.md",), (), ()),
         ("Run `make lint` before each commit", (), ("make lint",), ()),
-        ("Use `uv run pytest` instead of `python -m pytest`", (), ("python -m",), ()),
+        ("Use `uv run pytest` instead of `python -m pytest`", (), ("python -m pytest",), ()),
         ("Never run `git commit --no-verify`", (), ("git commit --no-verify",), ()),
         ("Use `git` for everything", (), (), ()),
         ("`pytest` is slow here", (), (), ()),

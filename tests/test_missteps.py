@@ -7,6 +7,7 @@ import os
 import subprocess
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -18,8 +19,10 @@ from learnt.clients.kit.events import read_event
 from learnt.store import Place, mirror, missteps
 from learnt.store.spool import Spool, SpoolRecord
 from learnt.system.detached import INTERNAL
+from learnt.text.times import HOUR_MS
 from tests.conftest import Clock, Done
 from tests.support.faults import Raw
+from tests.support.transcripts import answered, claude, used, written
 
 FAILS, WORKS = "deploy now", "deploy --retry now"
 ERROR = "deploy: error: the port is taken"
@@ -34,6 +37,7 @@ class Shop:
         self.memory = memory
         self.project = project
         self.clock = clock
+        self.began = clock()
 
     def hear(self, session: str, name: str, **fields: Any) -> str:
         """Return what a client is told at an event."""
@@ -126,6 +130,104 @@ def test_what_failed_a_season_ago_is_not_told(warned: Shop) -> None:
     assert warned.call("too late", FAILS) == ""
     warned.fail("too late", FAILS)
     assert f"`{WORKS}`" in warned.call("again", FAILS)
+
+
+# What transcripts tell
+
+
+def told(shop: Shop, *calls: tuple[str, str, bool], session: str = "s-1", cwd: str = "") -> str:
+    """Write the transcript of a conversation with these commands, their outputs and whether they failed."""
+    at = datetime.fromtimestamp((shop.began - HOUR_MS) / 1000, UTC).isoformat()
+    common = {"cwd": cwd or str(shop.project), "timestamp": at, "sessionId": session}
+    records = [claude("user", "Deploy it.", **common)]
+    for number, (command, output, failed) in enumerate(calls):
+        records.append(used("Bash", {"command": command}, id=f"t{number}", **common))
+        records.append(answered(output, id=f"t{number}", is_error=failed, **common))
+    records.append(claude("assistant", [{"type": "text", "text": "Done."}], **common))
+    return written(shop.project.parent / f"{session}.jsonl", records)
+
+
+RETRY = ((FAILS, f"Exit code 1\n{ERROR}", True), (WORKS, "done", False))
+MISSING = (("deploi now", "bash: deploi: command not found", True), ("./bin/deploi now", "done", False))
+
+
+def test_what_a_transcript_tells_is_warned_of_like_what_hooks_saw(shop: Shop) -> None:
+    shop.memory.transcripts.debrief(told(shop, *RETRY))
+
+    (misstep,) = shop.rows("misstep")
+
+    assert (misstep["command"], misstep["worked"], misstep["failures"]) == (FAILS, WORKS, 1)
+    assert misstep["error"] == ERROR
+    warning = shop.call("next", FAILS)
+    assert ERROR in warning
+    assert f"`{WORKS}`" in warning
+
+
+def test_a_transcript_that_is_read_again_tells_nothing_twice(shop: Shop) -> None:
+    shop.memory.transcripts.debrief(told(shop, *RETRY))
+    shop.memory.transcripts.debrief(told(shop, *RETRY, ("ls", "a", False)))
+
+    assert [row["failures"] for row in shop.rows("misstep")] == [1]
+
+
+def test_what_hooks_saw_is_not_counted_again_from_the_transcript(warned: Shop) -> None:
+    warned.memory.transcripts.debrief(told(warned, *RETRY))
+
+    (misstep,) = warned.rows("misstep")
+
+    assert (misstep["worked"], misstep["failures"]) == (WORKS, 1)
+
+
+def test_a_transcript_of_another_project_warns_of_nothing(shop: Shop) -> None:
+    shop.memory.transcripts.debrief(told(shop, *RETRY, cwd="/elsewhere"))
+
+    assert shop.rows("misstep") == []
+
+
+def test_a_command_that_works_again_is_not_warned_of_because_of_an_old_transcript(warned: Shop) -> None:
+    warned.work("other", FAILS)
+    warned.memory.transcripts.debrief(told(warned, *RETRY))
+
+    assert warned.call("next", FAILS) == ""
+
+
+def test_no_secret_of_a_transcript_stands_in_a_warning(shop: Shop) -> None:
+    failed, worked = (f"{command} --token {TOKEN}" for command in (FAILS, WORKS))
+    shop.memory.transcripts.debrief(told(shop, (failed, f"{ERROR} {TOKEN}", True), (worked, "done", False)))
+
+    (misstep,) = shop.rows("misstep")
+
+    assert misstep["worked"].startswith(WORKS)
+    assert TOKEN not in str(misstep)
+
+
+@pytest.mark.parametrize("is_live", [True, False], ids=["hooks", "transcript"])
+def test_a_program_that_is_missing_is_warned_of_at_every_call(is_live: bool, shop: Shop) -> None:
+    (failed, error, _), (worked, _, _) = MISSING
+    if is_live:
+        shop.fail("earlier", failed, error)
+        shop.work("earlier", worked)
+    else:
+        shop.memory.transcripts.debrief(told(shop, *MISSING))
+        shop.memory.worker.catch_up()
+
+    assert "./bin/deploi" in shop.call("one", "deploi --dry-run tomorrow")
+    assert shop.call("other", "./bin/deploi tomorrow") == ""
+    assert shop.call("third", "ls deploi") == ""
+
+
+def test_a_check_that_was_called_wrongly_is_warned_of(shop: Shop) -> None:
+    shop.fail("earlier", "pytest tests", "bash: pytest: command not found")
+    shop.work("earlier", "uv run pytest tests")
+
+    assert "uv run pytest" in shop.call("next", "pytest tests/test_till.py")
+
+
+def test_a_network_that_failed_is_not_warned_of(shop: Shop) -> None:
+    shop.fail("earlier", FAILS, "deploy: error: connection timed out")
+    shop.work("earlier", WORKS)
+
+    assert shop.call("next", FAILS) == ""
 
 
 # Warnings

@@ -5,8 +5,13 @@ All prompts are invented. Each rule is given by words that its statement must co
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
+from learnt.flow import hook_events
+from learnt.mine.decisions import read_decision
 from learnt.mine.people import Utterance, read_prompt
 from learnt.mine.people_rules import ASKED, RULE, SOFT
 
@@ -140,6 +145,16 @@ NONE = [
 ]
 
 
+def read_examples() -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the prompts in `prompts.txt`, each with the words of its rule; without words, it states none."""
+    for line in (Path(__file__).parent / "support" / "prompts.txt").read_text(encoding="utf-8").split("\n"):
+        if line.startswith("+ "):
+            words, _, prompt = line[2:].partition(" | ")
+            yield prompt, tuple(words.split(" // "))
+        elif line.startswith("- "):
+            yield line[2:], ()
+
+
 def said(statements: list[Utterance]) -> list[tuple[str, str]]:
     return [(statement.force, statement.words) for statement in statements]
 
@@ -154,3 +169,108 @@ def test_a_rule_is_found_as_firm_as_it_is_said(prompt: str, force: str, words: s
 @pytest.mark.parametrize("prompt", NONE)
 def test_what_is_about_the_task_states_nothing(prompt: str) -> None:
     assert said(read_prompt(prompt)) == []
+
+
+@pytest.mark.parametrize(("prompt", "words"), list(read_examples()))
+def test_rules_are_found_in_ordinary_talk_and_only_there(prompt: str, words: tuple[str, ...]) -> None:
+    statements = read_prompt(prompt)
+    assert bool(statements) == bool(words), said(statements)
+    kept = " ".join(f"{statement.text} {statement.words}" for statement in statements).lower()
+    assert not words or any(word in kept for word in words)
+
+
+def test_one_prompt_may_state_several_rules_and_a_task() -> None:
+    prompt = "Fix the typo in the header. Never use tabs here. And from now on run `make lint` before each commit."
+    assert [(statement.text, statement.force) for statement in read_prompt(prompt)] == [
+        ("Never use tabs here.", RULE),
+        ("Run `make lint` before each commit.", ASKED),
+    ]
+
+
+def test_the_items_of_a_list_are_as_firm_as_the_line_above_it() -> None:
+    prompt = "From now on:\n- use pnpm for installs\n- no default exports\n- tests live next to the code\n\nNow fix it."
+    assert [(statement.text, statement.force) for statement in read_prompt(prompt)] == [
+        ("Use pnpm for installs", ASKED),
+        ("No default exports", ASKED),
+        ("Tests live next to the code", ASKED),
+    ]
+
+
+def test_a_list_of_features_states_nothing() -> None:
+    assert read_prompt("Please build the settings page:\n- always show the avatar\n- users can never change ids") == []
+
+
+@pytest.mark.parametrize(
+    ("prompt", "kept"),
+    [
+        (
+            "Fix the header and from now on run prettier before you commit.",
+            "From now on run prettier before you commit.",
+        ),
+        (
+            "Never run apply here. It is done by Atlantis. Fix the plan.",
+            "Never run apply here. It is done by Atlantis.",
+        ),
+        ("why did you add axios? we have ky for that", "why did you add axios? we have ky for that"),
+        (
+            "The sandbox key expires on Fridays. Remember that.",
+            "The sandbox key expires on Fridays.",
+        ),
+        ("Use the `eu` profile. Always!", "Use the `eu` profile. Always!"),
+    ],
+)
+def test_the_words_around_a_rule_are_kept_as_far_as_they_belong_to_it(prompt: str, kept: str) -> None:
+    (statement,) = read_prompt(prompt)
+    assert statement.words.lower() == kept.lower()
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Remember for all my projects: answer in English.",
+        "From now on use tabs, in every project, not just here.",
+        "Merk dir: in allen meinen Projekten schreiben wir Tests zuerst.",
+        "Dorénavant, dans tous mes projets, pas de commentaires en français.",
+        "A partir de ahora usa tabuladores en todos mis proyectos.",
+    ],
+)
+def test_what_is_said_of_all_projects_holds_everywhere(prompt: str) -> None:
+    (statement,) = read_prompt(prompt)
+    assert statement.everywhere
+    assert not read_prompt("From now on use tabs in this project.")[0].everywhere
+
+
+QUESTION = "Two ways:\n1. Redis for the queue\n2. a Postgres table\n\nWhich one should I use?"
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ("2, because ops can't run another service.", "A Postgres table, because ops can't run another service."),
+        ("Let's go with Redis since we run it anyway", "Let's go with Redis since we run it anyway"),
+        ("Postgres. We have no budget for another service.", "Postgres. We have no budget for another service."),
+        ("Nimm Postgres, weil wir das schon betreiben.", "Nimm Postgres, weil wir das schon betreiben."),
+        ("Prends Redis, car il est déjà là.", "Prends Redis, car il est déjà là."),
+        ("usa Postgres porque ya lo tenemos", "Usa Postgres porque ya lo tenemos"),
+    ],
+)
+def test_a_choice_with_its_reason_is_a_decision(answer: str, text: str) -> None:
+    decision = read_decision(QUESTION, answer)
+    assert decision is not None
+    assert (decision.text, decision.force, decision.is_decision) == (text, SOFT, True)
+
+
+@pytest.mark.parametrize("answer", ["yes", "2", "option 2 please", "why not both?", "", "/compact because it is long"])
+def test_a_bare_choice_is_none(answer: str) -> None:
+    assert read_decision(QUESTION, answer) is None
+    assert read_decision("I have changed it.", "Use Redis, because we run it anyway.") is None
+
+
+@pytest.mark.parametrize("prompt", [prompt for prompt, force, _ in RULES if force == ASKED])
+def test_the_hook_lets_every_request_to_remember_through(prompt: str) -> None:
+    assert any(word in prompt.lower() for word in hook_events._REMEMBER)
+
+
+def test_any_text_is_read_in_a_short_time() -> None:
+    for text in ("a", "never ", "no, ", "- never do it\n", '"never ', "when you ", ", and ", "always use x not y, "):
+        read_prompt(text * (1_000_000 // len(text)))

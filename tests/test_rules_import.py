@@ -39,7 +39,7 @@ TITLES = [
 
 
 def imported(memory: Memory, path: Path | str) -> RulesImport:
-    return memory.rules_files.import_all(memory.rules_files.read(str(path)))
+    return memory.transfer.rules.import_all(memory.transfer.rules.read(str(path)))
 
 
 def stored(memory: Memory, *, status: str | None = "active") -> dict[str, Learning]:
@@ -73,13 +73,13 @@ class TestImport:
         assert memory.review.items() == []
 
     def test_a_preview_changes_nothing_and_shows_what_the_import_does(self, memory: Memory, rules: Path) -> None:
-        sources = memory.rules_files.read(str(rules))
+        sources = memory.transfer.rules.read(str(rules))
         before = list(memory.transfer.export())
 
-        preview = memory.rules_files.preview(sources)
+        preview = memory.transfer.rules.preview(sources)
 
         assert list(memory.transfer.export()) == before == []
-        done = memory.rules_files.import_all(sources)
+        done = memory.transfer.rules.import_all(sources)
         assert [taken.rule for taken in preview.taken] == [taken.rule for taken in done.taken]
         assert preview.left_out == done.left_out
 
@@ -417,14 +417,14 @@ class TestFiles:
         (project / "CLAUDE.md").write_bytes(content)
 
         with pytest.raises((InvalidValue, WrongRequest), match=said):
-            sqlite_memory.rules_files.read(str(project / "CLAUDE.md"))
+            sqlite_memory.transfer.rules.read(str(project / "CLAUDE.md"))
 
     def test_this_projects_own_learnings_file_is_refused(self, sqlite_memory: Memory, project: Path) -> None:
         sqlite_memory.add("Count the till at night")
         sqlite_memory.file.update()
 
         with pytest.raises(WrongRequest, match="this project's own file"):
-            sqlite_memory.rules_files.read(str(project / ".learnt" / "learnings.md"))
+            sqlite_memory.transfer.rules.read(str(project / ".learnt" / "learnings.md"))
 
 
 class TestCommand:

@@ -28,7 +28,9 @@ TRAINING = Path(__file__).parent.parent / "training"
 WEIGHTS = Path(sentence_model.__file__).with_name("weights.json")
 MARK = re.compile("[⟦⟧]")
 EPOCHS = 15
-RATE = 1.0
+RATE = 0.5
+PENALTY = 0.05
+BIAS = ""
 MIN_COUNT = 2
 MIN_WEIGHT = 0.05
 QUIET = (0.85, 0.90, 0.95)
@@ -57,7 +59,9 @@ def main() -> None:
             print_figures(writers)
         models[kind] = fit([example for texts in writers.values() for text in texts for example in text])
     if arguments.write:
-        rounded = {kind: {feature: round(weight, 2) for feature, weight in model.items()} for kind, model in models.items()}
+        rounded = {
+            kind: {feature: round(weight, 2) for feature, weight in model.items()} for kind, model in models.items()
+        }
         WEIGHTS.write_text(json.dumps(rounded, ensure_ascii=False, indent=0, sort_keys=True) + "\n", encoding="utf-8")
         print(f"{WEIGHTS}: {WEIGHTS.stat().st_size / 1_000:.0f} kB")
 
@@ -88,7 +92,7 @@ def _read_text(marked: str) -> Iterator[Example]:
 
 
 def fit(examples: Text, *, min_count: int = MIN_COUNT) -> dict[str, float]:
-    """Return the weights of a logistic regression, by gradient descent with a step size per weight (AdaGrad)."""
+    """Return the weights of a regularised logistic regression: stochastic descent (AdaGrad), averaged over epochs."""
     counts = Counter(feature for example in examples for feature in example.features)
     known = [
         ([feature for feature in example.features if counts[feature] >= min_count], example.is_lesson)
@@ -96,33 +100,45 @@ def fit(examples: Text, *, min_count: int = MIN_COUNT) -> dict[str, float]:
     ]
     weights: defaultdict[str, float] = defaultdict(float)
     squares: defaultdict[str, float] = defaultdict(lambda: 1e-6)
+    sums: defaultdict[str, float] = defaultdict(float)
     chance = random.Random(1)
-    for _ in range(EPOCHS):
+    for epoch in range(EPOCHS):
         chance.shuffle(known)
         for features, is_lesson in known:
             scale = 1 / math.sqrt(len(features) or 1)
-            odds = weights[""] + scale * sum(weights[feature] for feature in features)
+            odds = weights[BIAS] + scale * sum(weights[feature] for feature in features)
             slope = 1 / (1 + math.exp(-max(-30.0, min(30.0, odds)))) - is_lesson
-            for feature, step in (("", slope), *((feature, slope * scale) for feature in features)):
-                squares[feature] += step * step
-                weights[feature] -= RATE * step / math.sqrt(squares[feature])
-    return {feature: weight for feature, weight in weights.items() if not feature or abs(weight) >= MIN_WEIGHT}
+            _step(weights, squares, BIAS, slope)
+            for feature in features:
+                _step(weights, squares, feature, slope * scale + PENALTY / counts[feature] * weights[feature])
+        if epoch >= EPOCHS // 3:
+            for feature, weight in weights.items():
+                sums[feature] += weight
+    averaged = {feature: total / (EPOCHS - EPOCHS // 3) for feature, total in sums.items()}
+    return {feature: weight for feature, weight in averaged.items() if feature == BIAS or abs(weight) >= MIN_WEIGHT}
+
+
+def _step(weights: dict[str, float], squares: dict[str, float], feature: str, slope: float) -> None:
+    squares[feature] += slope * slope
+    weights[feature] -= RATE * slope / math.sqrt(squares[feature])
 
 
 def rate(weights: dict[str, float], example: Example) -> float:
     """Return what `sentence_model.rate` returns with these weights."""
     known = [weights[feature] for feature in example.features if feature in weights]
-    return weights[""] + (sum(known) / math.sqrt(len(known)) if known else 0.0)
+    return weights[BIAS] + (sum(known) / math.sqrt(len(known)) if known else 0.0)
 
 
 def print_figures(writers: dict[str, list[Text]]) -> None:
-    """Print the share of lessons found and of findings that are right, at thresholds that keep most other texts quiet."""
+    """Print the share of lessons found and of findings that are right, at thresholds that keep other texts quiet."""
     rated: list[list[tuple[float, bool]]] = []
     for name, texts in writers.items():
         others = [example for other in writers if other != name for text in writers[other] for example in text]
         weights = fit(others)
         rated += [[(rate(weights, example), example.is_lesson) for example in text] for text in texts]
-    loudest = sorted(max((odds for odds, _ in text), default=-9.0) for text in rated if not any(is_lesson for _, is_lesson in text))
+    loudest = sorted(
+        max((odds for odds, _ in text), default=-9.0) for text in rated if not any(is_lesson for _, is_lesson in text)
+    )
     for quiet in QUIET:
         least = loudest[min(len(loudest) - 1, int(quiet * len(loudest)))]
         kept = [is_lesson for text in rated for odds, is_lesson in text if odds > least]

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from learnt.flow.purge import Purge, Warnings
     from learnt.flow.reports import Reports
     from learnt.flow.review import Review
-    from learnt.flow.rules_files import RulesFiles
     from learnt.flow.tasks import Tasks
     from learnt.flow.tidy import TidyReport, Upkeep
     from learnt.flow.transfer import Transfer
@@ -85,8 +84,6 @@ class Memory:
     """Activity, statistics, and the cost of model calls."""
     transfer: Transfer = _room("transfer", "Transfer")
     """Export, import, templates, backups."""
-    rules_files: RulesFiles = _room("rules_files", "RulesFiles")
-    """The import of CLAUDE.md, AGENTS.md and other files with rules."""
     transcripts: Transcripts = _room("history", "Transcripts")
     """Learning from existing transcripts and commits."""
     agents: AgentTemplates = _room("agent_templates", "AgentTemplates")
@@ -404,10 +401,7 @@ class Memory:
         return self._learnings.similar(learning, limit=limit)
 
     def compare(self, older: str | Learning, newer: str | Learning) -> Verdict:
-        """Return how a newer learning relates to an older one: `repeats`, `supersedes`, `contradicts`, …
-
-        The arguments are learnings or their ids. The verdict is that word, with `score` and `reason`.
-        """
+        """Return how a newer learning relates to an older one (`repeats`, …), with `score` and `reason`."""
         return self._learnings.compare(older, newer)
 
     def purge(self, id: str) -> int:

@@ -17,7 +17,7 @@ from learnt.recall.find import find_nearest
 from learnt.store import evidence, learnings, mined
 from learnt.store.index import Filter
 from learnt.store.learnings import SIMILAR_TO, Change
-from learnt.weigh.compare import REPEATS, SUPERSEDES, UNRELATED, Verdict, compare_readings, read
+from learnt.weigh.compare import REPEATS, SUPERSEDES, UNRELATED, Verdict, compare_meanings, read
 from learnt.weigh.confidence import STATEMENT_FIELDS, is_copied
 
 TYPE_CHECKING = False
@@ -56,12 +56,12 @@ def find_similar(
     """
     text = f"{learning.title} {learning.action}"
     hits = find_nearest(database, text, Filter(status=None), limit=max(limit, _MAX_COMPARED) + 1)
-    reading = read(learning)
+    meaning = read(learning)
     compared = []
     for other in (hit.learning for hit in hits if hit.learning.id != learning.id):
-        pair = (read(other), reading)
+        pair = (read(other), meaning)
         is_newer = is_stored and (other.created_at, other.id) > (learning.created_at, learning.id)
-        compared.append(Similar(learning=other, verdict=compare_readings(*(pair[::-1] if is_newer else pair))))
+        compared.append(Similar(learning=other, verdict=compare_meanings(*(pair[::-1] if is_newer else pair))))
     return sorted((similar for similar in compared if similar.verdict != UNRELATED), key=_rank)[:limit]
 
 

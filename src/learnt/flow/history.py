@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
-from learnt.clients.kit.transcript import About, TranscriptFile, about, steps
+from learnt.clients.kit.transcript import About, TranscriptFile, about, lies_in, steps
 from learnt.clients.kit.transcript import find as find_transcripts
 from learnt.clients.registry import FOLDER_VARIABLES
 from learnt.debrief.sigils import remove_sigils
@@ -33,6 +33,7 @@ from learnt.flow.model_calls import LONG_LIMIT_S, asks_a_model, get_provider
 from learnt.flow.people import Listener, is_new_or_stored, keep, may_vouch
 from learnt.flow.turns import record_turn, transcript_source
 from learnt.llm.calls import cost_usd
+from learnt.mine.calls import Retry
 from learnt.mine.commits import observe_commit
 from learnt.mine.lessons import observe_words
 from learnt.mine.observe import observe_steps
@@ -183,10 +184,11 @@ def read_conversation(
     is empty, the one that is checked out now.
     """
     listener = Listener()
+    retries: list[Retry] = []
     watch = StepWatch(listener.heard)
     rejections = RejectionWatch(folder or context.root)
     heard_steps = watch.follow(listener.follow(rejections.follow(steps(path, session_database))))
-    by_steps = list(watch.note(observe_steps(heard_steps, folder=folder or context.root)))
+    by_steps = list(watch.note(observe_steps(heard_steps, folder=folder or context.root, retries=retries)))
     by_words = rejections.drop_told(observe_words(remove_sigils(messages[-1] if messages else "")))
     found = (
         discovery.replace(commit=discovery.commit or commit)
@@ -200,6 +202,7 @@ def read_conversation(
         task=task,
         words=_read_dialogue(context, path, messages),
         discoveries=tuple(discoveries),
+        retries=tuple(retries) if lies_in(folder or context.root, context.root) else (),
         heard=tuple(utterance.replace(typed=utterance.typed and vouches) for utterance in listener.heard),
         is_unwritten=is_unwritten,
     )

@@ -20,9 +20,11 @@ from learnt.flow.briefs import SearchRequest, search
 from learnt.flow.context import Context, Talk
 from learnt.flow.folding import add_or_repeat, refuse
 from learnt.flow.model_calls import ask_model, asks_a_model
+from learnt.flow.warnings import remember_retry
 from learnt.llm import ModelRequest
 from learnt.mine.ask import TEMPLATES, ProposedChange, ProposedChanges, cut_material, make_request, read_changes
 from learnt.mine.attempts import observe_attempts
+from learnt.mine.calls import Retry
 from learnt.mine.classify import complete
 from learnt.mine.extract import LearningDraft, NoDraft, extract
 from learnt.mine.lessons import observe_words
@@ -92,6 +94,8 @@ class TaskReading(Value):
     """The material in the store that was read, which another process may mine first; None for another source."""
     discoveries: tuple[Discovery, ...] = ()
     """What the rules found."""
+    retries: tuple[Retry, ...] = ()
+    """Commands that worked in place of failed ones, in a transcript of this project."""
     changes: ProposedChanges | None = None
     """What the model proposes; None if the model was not asked or gave no usable answer."""
     remark: str = ""
@@ -107,12 +111,19 @@ def read_task(context: Context, id: str, *, deadline: float) -> TaskReading:
     task = tasks.get(context.store.database, id)
     material = mined.material_of(context.store.database, id)
     discoveries = []
-    for discovery in _observe_task(context, task, material):
+    retries: list[Retry] = []
+    for discovery in _observe_task(context, task, material, retries):
         discoveries.append(redact_discovery(context, discovery, task))
         if time.monotonic() > deadline:
             raise TryAgain("reading took too long", hint="`learnt update` has more time")
     words = "\n\n".join(part.text for part in material)
-    return TaskReading(task=task, words=words, material=tuple(material), discoveries=tuple(discoveries))
+    return TaskReading(
+        task=task,
+        words=words,
+        material=tuple(material),
+        discoveries=tuple(discoveries),
+        retries=tuple(retries),
+    )
 
 
 def ask_about(context: Context, reading: TaskReading, *, regeneration: str = "", limit_s: float) -> TaskReading:
@@ -196,6 +207,8 @@ def learn_from(context: Context, reading: TaskReading) -> MiningReport:
         mined.drop_material(database, reading.task.id)
     elif not mined.drop_read(database, reading.material):
         return intake.report  # another process has mined it, or a newer message has replaced it
+    for retry in reading.retries:
+        remember_retry(context, retry, reading.task.id)
     changes = reading.changes
     for discovery in reading.discoveries:
         if changes is None or discovery.rule in _BY_RULES_ALONE:
@@ -226,24 +239,29 @@ def redact_discovery(context: Context, discovery: Discovery, task: Task) -> Disc
     return discovery.replace(**texts, files=files, task=task.id, commit=commit[:40])
 
 
-def _observe_task(context: Context, task: Task, material: Sequence[Material]) -> Iterator[Discovery]:
+def _observe_task(
+    context: Context, task: Task, material: Sequence[Material], retries: list[Retry]
+) -> Iterator[Discovery]:
     """Yield the discoveries that rules make in the attempts at a task."""
     attempts = tasks.attempts(context.store.database, task.id)
     words = {part.attempt: remove_sigils(part.text) for part in material}
     commits = {part.attempt: part.commit for part in material}
     for attempt, discovery in chain(
-        _observe_transcripts(context, [attempt for attempt in reversed(attempts) if attempt.id in words]),
+        _observe_transcripts(context, [attempt for attempt in reversed(attempts) if attempt.id in words], retries),
         _observe_turns(words) if task.type == "session" else _observe_result(context, task, attempts, words),
     ):
         yield discovery.replace(attempt=attempt, commit=commits.get(attempt, ""))
 
 
-def _observe_transcripts(context: Context, attempts: Iterable[Attempt]) -> Iterator[tuple[str, Discovery]]:
+def _observe_transcripts(
+    context: Context, attempts: Iterable[Attempt], retries: list[Retry]
+) -> Iterator[tuple[str, Discovery]]:
     """Yield what was overcome, rejected and then accepted in the attempts' transcripts."""
     for attempt in attempts:
-        for observe in (observe_steps, observe_rejections) if attempt.transcript else ():
-            for discovery in observe(_read_steps(attempt.transcript), folder=context.root):
-                yield attempt.id, discovery
+        if attempt.transcript:
+            by_steps = observe_steps(_read_steps(attempt.transcript), folder=context.root, retries=retries)
+            by_rejections = observe_rejections(_read_steps(attempt.transcript), folder=context.root)
+            yield from ((attempt.id, discovery) for discovery in chain(by_steps, by_rejections))
 
 
 def _observe_turns(words: Mapping[str, str]) -> Iterator[tuple[str, Discovery]]:

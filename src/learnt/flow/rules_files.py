@@ -92,7 +92,7 @@ class RulesImport(Value):
         return bool(self.count(ADDED) + self.count(UPDATED))
 
 
-class _Preview(Exception):
+class _RolledBack(Exception):
     """Rolls back the transaction of a preview."""
 
 
@@ -126,8 +126,8 @@ class RulesFiles:
         try:
             with self._store.transaction():
                 previewed = self._import(sources, "")
-                raise _Preview
-        except _Preview:
+                raise _RolledBack
+        except _RolledBack:
             return previewed
 
     def import_all(self, sources: Sequence[RulesSource]) -> RulesImport:
@@ -145,7 +145,7 @@ class RulesFiles:
         left_out: list[tuple[str, LeftOut]] = []
         gone: list[GoneRule] = []
         for source in sources:
-            intake = _Intake(self._context, source, id)
+            intake = _FileIntake(self._context, source, id)
             taken += intake.take_all()
             left_out += [(source.name, text) for text in intake.left_out]
             gone += intake.gone
@@ -160,7 +160,7 @@ class RulesFiles:
         )
 
 
-class _Intake:
+class _FileIntake:
     """Takes over the rules of one file."""
 
     def __init__(self, context: Context, source: RulesSource, import_id: str) -> None:

@@ -55,10 +55,12 @@ class RulesSource(Value):
 
 def is_rules_file(path: str, text: str) -> bool:
     """Return whether a file has rules for agents, by its name and otherwise by its content."""
+    if "<!-- learnt: {" in text:
+        return False  # exported learnings, whatever the file is called
     if is_known_name(path) or ID_COMMENT.search(text):
         return True
-    is_entries = "<!-- learnt: {" in text or any(f"**{name}**:" in text for name in ("Observation", "Action"))
-    return not is_entries and any(mark in f"\n{text}" for mark in _LISTS)
+    has_labels = any(f"**{name}**:" in text for name in ("Observation", "Action"))
+    return not has_labels and any(mark in f"\n{text}" for mark in _LISTS)
 
 
 def is_known_name(path: str) -> bool:

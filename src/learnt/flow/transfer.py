@@ -13,6 +13,7 @@ from learnt import __version__
 from learnt.errors import CorruptDatabase, InvalidValue, WrongRequest
 from learnt.flow.context import Context
 from learnt.flow.learnings import refuse_agent, refuse_circle, revert
+from learnt.flow.rules_files import RulesFiles
 from learnt.model import PARAGRAPHS, TAG_LIMIT, Event, Learning, Value, new_id, text_id
 from learnt.store import BACKUPS_FOLDER, learnings
 from learnt.store.backup import back_up, open_backup, restore
@@ -84,6 +85,8 @@ class Transfer:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._store = context.store
+        self.rules = RulesFiles(context)
+        """The import of CLAUDE.md, AGENTS.md and other files with rules."""
 
     def export(self, *, status: str | None = None) -> Iterator[Learning]:
         """Yield the learnings in the project's own store, oldest first."""

@@ -9,12 +9,13 @@ from __future__ import annotations
 from learnt.brief.render import FailedBefore
 from learnt.brief.select import Originals
 from learnt.flow.hook_events import MAX_COMMAND_CHARS
-from learnt.mine.complaint import find_error, find_first_line, is_conflict, was_aborted
+from learnt.mine.complaint import find_error, find_first_line, is_conflict, passes_by_itself, was_aborted
 from learnt.mine.missteps import (
     command_key,
     find_wrong_words,
     has_succeeded,
     is_misstep,
+    is_misuse,
     is_question,
     list_requests,
     list_signs,
@@ -22,7 +23,7 @@ from learnt.mine.missteps import (
     repeats,
     replaces,
 )
-from learnt.model import Hit, Value
+from learnt.model import Hit, Value, text_id
 from learnt.store import index, learnings, missteps
 from learnt.store.happened import BriefRecord, WarningRecord
 from learnt.store.index import Filter
@@ -36,7 +37,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from learnt.flow.context import Context
     from learnt.flow.hook_events import Conversation
+    from learnt.mine.calls import Retry
     from learnt.model import Learning
     from learnt.store.missteps import Misstep
 
@@ -110,6 +113,7 @@ class ToolCall:
         if (
             not self._sign
             or not is_misstep(event.command, error)
+            or passes_by_itself(error)
             or was_aborted(event.output)
             or is_conflict(event.output)
         ):
@@ -195,8 +199,12 @@ class ToolCall:
         """Return the unsettled missteps that this command replaces, each with its wrong words."""
         command, conversation = self._event.command, self._conversation
         unsettled = missteps.unsettled(conversation.database, conversation.id) if self._sign else []
-        others = [misstep for misstep in unsettled if misstep.sign != self._sign]
-        if not others or not may_replace(command):
+        others = [
+            misstep
+            for misstep in unsettled
+            if misstep.sign != self._sign and (may_replace(command) or is_misuse(misstep.command, misstep.error))
+        ]
+        if not others:
             return {}
         line = conversation.redact_line(command, MAX_COMMAND_CHARS)
         return {
@@ -217,6 +225,51 @@ class ToolCall:
             "task": self._conversation.id,
             "at": self._conversation.now,
         }
+
+
+def remember_retry(context: Context, retry: Retry, task: str) -> bool:
+    """Within a transaction: record a misstep that a transcript shows, as hooks do; return whether it is new.
+
+    A failure that hooks have recorded is not recorded again.
+    """
+    where = {"root": context.root, "folder": retry.folder}
+    sign = command_key(retry.failed, **where)
+    is_right = may_replace(retry.worked) or is_misuse(retry.failed, retry.error)
+    if not is_right or not is_misstep(retry.failed, retry.error) or sign == command_key(retry.worked, **where):
+        return False
+    if not replaces(retry.failed, retry.worked, retry.error):
+        return False
+    database, failed_at = context.store.database, retry.failed_at or context.clock()
+    known = missteps.find(database, sign)
+    if known is not None and known.failed_at >= failed_at and known.worked:
+        return False
+    if not context.store.claim_operation(text_id("op", f"misstep {task} {sign} {retry.failed_at}")):
+        return False
+    if known is None or known.failed_at < failed_at:
+        failure = MisstepRecord(
+            sign=sign,
+            command=_shorten(context, retry.failed, MAX_COMMAND_CHARS),
+            repeats=(),
+            task=task,
+            at=failed_at,
+            error=_shorten(context, retry.error, _MAX_ERROR_CHARS),
+        )
+        missteps.apply_failure(database, failure.as_body())
+    success = SuccessRecord(
+        sign=command_key(retry.worked, **where),
+        command=_shorten(context, retry.worked, MAX_COMMAND_CHARS),
+        repeats=(),
+        task=task,
+        at=max(retry.worked_at, failed_at, known.failed_at if known else 0),
+        replaces={sign: find_wrong_words(retry.failed, retry.worked, retry.error, **where)},
+    )
+    missteps.apply_success(database, success.as_body())
+    return True
+
+
+def _shorten(context: Context, text: str, max_chars: int) -> str:
+    """Return text on one line without secrets. It is cut last, because part of a secret is not recognised."""
+    return context.redact_line(text, max_chars)[:max_chars].rstrip()
 
 
 def _rank(hit: Hit) -> tuple[object, ...]:

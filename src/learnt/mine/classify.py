@@ -12,7 +12,7 @@ from functools import cache
 
 from learnt.debrief.tags import find_files
 from learnt.mine.complaint import find_stable_part
-from learnt.mine.shell import split_command
+from learnt.mine.shell import is_verb, split_command
 from learnt.model import TRIGGER_LIMIT, Triggers
 from learnt.text.statements import read_statement
 from learnt.text.triggers import MAX_WILDCARDS, count_wildcards
@@ -171,10 +171,10 @@ def _read_command(code: str, before: str) -> str:
     if not parts or not re.fullmatch(_PROGRAM, parts[-1].words[0]) or re.match(_ERROR_WORDS, code):
         return ""
     words, intent = parts[-1].words, parts[-1].intent
-    following = words[len(intent) : len(intent) + 1]
     has_option = any(word.startswith("-") for word in words[1:])
-    if len(intent) == 1 and not has_option and not re.search(_RUN_VERB, before):
+    if not has_option and not any(map(is_verb, intent[1:])) and not re.search(_RUN_VERB, before):
         return ""
+    following = words[len(intent) : len(intent) + 1]
     specific = [*intent, *(word for word in following if len(intent) == 1 or word.startswith("-"))]
     is_plain = all(re.fullmatch(_PLAIN_WORD, word) for word in specific)
     return " ".join(specific) if len(specific) > 1 and is_plain and words[: len(specific)] == tuple(specific) else ""

@@ -8,10 +8,15 @@ have different goals.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
+from learnt.mine.complaint import lazy_pattern
 from learnt.mine.shell import INTERPRETERS, STARTING_WORDS, Part, is_about_files
 from learnt.model import Value
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
 
 # Programs that do the same job.
 FAMILIES = (
@@ -25,32 +30,32 @@ FAMILIES = (
 )
 _SYNONYMS = (frozenset(("install", "ci")), frozenset(("remove", "uninstall")), frozenset(("add", "install")))
 # What a wrapper or another version of a program adds to its name: `mvnw`, `python3.12`, `bazelisk`.
-_NAME_ENDING = re.compile(r"w|isk|[\d.]+|-[a-z]+")
-_SCRIPT_ENDING = re.compile(r"\.(?:py|[cm]?[jt]s|rb|sh|php|pl)$")
-_MODULE = re.compile(r"[a-z_]\w*(?:\.[a-z_]\w*)+")
+_NAME_ENDING = lazy_pattern(r"w|isk|[\d.]+|-[a-z]+")
+_SCRIPT_ENDING = lazy_pattern(r"\.(?:py|[cm]?[jt]s|rb|sh|php|pl)$")
+_MODULE = lazy_pattern(r"[a-z_]\w*(?:\.[a-z_]\w*)+")
 _MAX_WRAPPER_WORDS = 8
 _MAX_PRINTED = 2_000
-_OUTPUT_OPTION = re.compile(
+_OUTPUT_OPTION = lazy_pattern(
     r"-v+|-q|--(?:verbose|quiet|silent|short|oneline|no-pager|stacktrace|debug|progress|no-color|color)(?:=.*)?"
 )
 # Names that are of use only once: ids, numbers, versions, addresses, texts.
-_ONE_TIME = re.compile(
+_ONE_TIME = lazy_pattern(
     r"(?=[\w-]*\d)(?=[\w-]*[a-z])[0-9a-f]{6,40}|[\d.,:]+|\S*(?:==|@)v?\d[\w.]*|\w+://\S+|[\w-]+-(?=\w*\d[a-z])\w{4,}(?:-\w+)*|/tmp/\S*"
 )
-_BRANCH = re.compile(r"[\w.-]+(?:/[\w.-]+)+")
+_BRANCH = lazy_pattern(r"[\w.-]+(?:/[\w.-]+)+")
 _ABOUT_BRANCHES = frozenset("checkout switch push pull merge rebase branch fetch worktree cherry-pick pr mr".split())
 DEFAULT_BRANCHES = frozenset("main master trunk develop".split())
-NOT_THERE = re.compile(
+NOT_THERE = lazy_pattern(
     r"no such file|does(?: not|n't) exist|not found|cannot (?:access|find|stat)|did not match|can't open|no Go files|"
     r"ENOENT|unknown revision or path|not a directory|could(?:n't| not) (?:find|locate)",
     re.IGNORECASE,
 )
-_UNKNOWN = re.compile(
+_UNKNOWN = lazy_pattern(
     r"unknown|unrecogni[sz]ed|no such|not found|missing script|no rule|does(?: not|n't) exist|did not match|"
     r"not a \w+ ?command|cannot locate|invalid|not defined|not running|no target",
     re.IGNORECASE,
 )
-_TOKEN = re.compile(r"[a-z0-9]+")
+_TOKEN = lazy_pattern(r"[a-z0-9]+")
 
 
 class Comparison(Value):
@@ -88,12 +93,13 @@ def compare_commands(
 
     `missing` is the program that the output of the first says does not exist; `printed` is the output of the second.
     """
+    if is_about_files(right) and not is_about_files(wrong):
+        return None  # to look at something is another goal
     places = _align(wrong, right)
     if places is None:
         is_instead = _does_same_job(wrong, right) or (missing == wrong.program and _shares_request(wrong, right))
         is_instead = is_instead or _prints_command(right, printed, wrong) or _has_same_words(wrong, right)
-        runs_script = right.program in INTERPRETERS and len(right.words) > 1 and right.words[1][0] != "-"
-        return _make_comparison(wrong, right, 0, int(runs_script)) if is_instead else None
+        return _make_comparison(wrong, right, 0, _find_script(right)) if is_instead else None
     comparison = _make_comparison(wrong, right, *places)
     asked, done = (part.replace(words=part.words[place:]) for part, place in zip((wrong, right), places, strict=True))
     if not _is_same_request(asked, done, error, output) or not _has_same_targets(asked, done, comparison, output):
@@ -117,7 +123,7 @@ def is_typo(comparison: Comparison) -> bool:
 def is_one_time(word: str, part: Part) -> bool:
     """Return whether a word is a name, a number or a text of one day."""
     plain = word.strip("'\"")
-    if word.startswith("-"):
+    if word.startswith(("-", "+")):
         return False
     is_branch = not _ABOUT_BRANCHES.isdisjoint(part.intent) and plain not in DEFAULT_BRANCHES
     return bool(_ONE_TIME.fullmatch(plain)) or " " in plain or (is_branch and bool(_BRANCH.fullmatch(plain)))
@@ -139,6 +145,12 @@ def mentions(text: str, word: str) -> bool:
 
 def _holds(text: str, name: str) -> bool:
     return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None
+
+
+def _find_script(part: Part) -> int:
+    """Return where the script or module stands that an interpreter runs; 0 if there is none."""
+    places = list(_list_program_places(part)) if part.program in INTERPRETERS else [0]
+    return places[-1]
 
 
 def _align(wrong: Part, right: Part) -> tuple[int, int] | None:
@@ -167,6 +179,7 @@ def _list_program_places(part: Part) -> Iterator[int]:
             yield number + 1
 
 
+@lru_cache(maxsize=10_000)
 def _is_same_program(first: str, second: str) -> bool:
     if first[:1] == "-" or second[:1] == "-":
         return False
@@ -213,7 +226,7 @@ def _are_family(first: str, second: str) -> bool:
 def _shares_request(wrong: Part, right: Part) -> bool:
     """Return whether two different programs were asked for the same: with a common subcommand or argument."""
     words = {word for word in wrong.words[1:] if len(word) > 2 and not word.startswith("-")}
-    return bool(words & set(right.words[1:]))
+    return bool(words & set(right.words[1:])) or (bool(wrong.source) and wrong.source == right.source)
 
 
 def _is_same_request(asked: Part, done: Part, error: str, output: str) -> bool:
@@ -223,7 +236,8 @@ def _is_same_request(asked: Part, done: Part, error: str, output: str) -> bool:
     """
     first, second = asked.intent[1:], done.intent[1:]
     common = min(len(first), len(second))
-    if first[:common] == second[:common] and (common or not first):
+    is_prefix = first[:common] == second[:common] and (common or not first)
+    if is_prefix or {*first, *second} in _SYNONYMS or (not second and {*_list_targets(asked)} & {*_list_targets(done)}):
         return True
     wrong_words = [word for word in first if word not in second]
     is_unknown = bool(wrong_words) and mentions(error, wrong_words[0]) and bool(_UNKNOWN.search(error))

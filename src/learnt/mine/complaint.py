@@ -31,7 +31,8 @@ class _LazyPattern:
         return method
 
 
-def _lazy(expression: str, flags: int = 0) -> re.Pattern[str]:
+def lazy_pattern(expression: str, flags: int = 0) -> re.Pattern[str]:
+    """Return a regular expression that is compiled on first use."""
     return _LazyPattern(expression, flags)  # type: ignore[return-value]
 
 
@@ -41,17 +42,17 @@ _MAX_LINES = 400
 _FEW_LINES = 12
 _MAX_LINE_LENGTH = 1_000
 _MAX_TEXT_LENGTH = 4_000
-_MARKUP = _lazy(r"</?(?:tool_use_error|error|stderr|stdout|output)>")
-_PREAMBLE = _lazy(
+_MARKUP = lazy_pattern(r"</?(?:tool_use_error|error|stderr|stdout|output)>")
+_PREAMBLE = lazy_pattern(
     r"^(?:(?:Error: )?Exit code \d+|Command failed.*|\[[\w:.-]+\] (?:\$ .*|ERROR task failed|Finished .*)|"
     r"=== (?:RUN|CONT|PAUSE|NAME) .*|--- (?:PASS|SKIP): .*|ok\s.*|\?\s.*|PASS)$"
 )
-_ERROR_PREFIX = _lazy(
+_ERROR_PREFIX = lazy_pattern(
     r"^E\s{2,}|^\(eval\):(?:cd:)?(?:\d+:)?\s*|^(?:fatal|error|Error): (?=\S+ \S)|"
     r"^(?:/bin/)?(?:ba|z)?sh: (?:line \d+: |\d+: )?"
 )
-_TRACEBACK_END = _lazy(r"^(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|NotFound)\b.*")
-_KNOWN_ERROR = _lazy(
+_TRACEBACK_END = lazy_pattern(r"^(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|NotFound)\b.*")
+_KNOWN_ERROR = lazy_pattern(
     r"unknown (?:flag|option|command|argument|shorthand)|unrecogni[sz]ed|no such file|command not found|"
     r"no matches found|not a git repo|does not exist|did not match|No module named|cannot find|could(?: not|n't) find|"
     r"not found|parse error|syntax error|permission denied|already (?:exists|used)|invalid|must be|is required|"
@@ -59,16 +60,16 @@ _KNOWN_ERROR = _lazy(
     r"illegal|unsupported|forbidden|expired",
     re.IGNORECASE,
 )
-_ERROR_LABEL = _lazy(r"^\W*(?:\w[\w./-]*: )?(?:fatal|error|err!?|panic|failed|failure|FAIL)\b", re.IGNORECASE)
-_ABOUT_FAILURE = _lazy(r"\b(?:error|fail|failed|fatal|exception)\b", re.IGNORECASE)
+_ERROR_LABEL = lazy_pattern(r"^\W*(?:\w[\w./-]*: )?(?:fatal|error|err!?|panic|failed|failure|FAIL)\b", re.IGNORECASE)
+_ABOUT_FAILURE = lazy_pattern(r"\b(?:error|fail|failed|fatal|exception)\b", re.IGNORECASE)
 # Whoever reports an error without such a word says what is not, or is no longer.
-_NEGATION = _lazy(
+_NEGATION = lazy_pattern(
     r"\b(?:not|no|never|without|unable|missing|expired?|refused|forbidden|unsupported|unauthori[sz]ed|incompatible|"
     r"mismatch|unresolved|out of|already|rejected|aborted|only|must|need(?:s|ed)?|\w+n't)\b",
     re.IGNORECASE,
 )
 # Lines that only say that something failed, while another line says why.
-_SAYS_NOTHING = _lazy(
+_SAYS_NOTHING = lazy_pattern(
     r"^(?:npm (?:ERR!|error) (?:code|errno|syscall|path|command|A complete log|Lifecycle|at )|"
     r"make(?:\[\d+\])?: \*\*\* \[|"
     r"\W*(?:error:? )?(?:build|command|process|task|script|job|run)\b.{0,30}\b(?:failed|exited|completed)\b.{0,40}$|"
@@ -76,15 +77,15 @@ _SAYS_NOTHING = _lazy(
     re.IGNORECASE,
 )
 # The client marks no error, or a pipe hides it, but the output begins or ends with one.
-_PLAIN_FAILURE = _lazy(
+_PLAIN_FAILURE = lazy_pattern(
     r"^(?:[\w./ -]{1,30}: )?(?:fatal|(?:\w+ ?)?error|err!|panic|traceback \(most recent call last\)|"
     r"failure)(?:[:!(\[]| -)|"
     r"\bcommand not found\b|^make(?:\[\d+\])?: \*\*\*|^npm (?:ERR!|error) |\berror [A-Z]{2,}\d+: ",
     re.IGNORECASE,
 )
-_NO_ERRORS = _lazy(r"\b(?:0|no) (?:errors?|failures?|problems?)\b|\berrors?: 0\b", re.IGNORECASE)
+_NO_ERRORS = lazy_pattern(r"\b(?:0|no) (?:errors?|failures?|problems?)\b|\berrors?: 0\b", re.IGNORECASE)
 # Errors that go away by themselves: a network, another process, a service that is busy or starting.
-_PASSING = _lazy(
+_PASSING = lazy_pattern(
     r"timed? ?-?out\b|ETIMEDOUT|ECONNRESET|EAI_AGAIN|\bENOTFOUND\b|temporary failure|temporarily unavailable|"
     r"could not resolve (?:host|proxy)|name resolution|no such host|network (?:is unreachable|error)|connection reset|"
     r"connection (?:was )?closed|remote end hung up|TLS handshake|unexpected EOF|early EOF|rate limit|"
@@ -95,7 +96,7 @@ _PASSING = _lazy(
     r"resource (?:is )?busy|try again later",
     re.IGNORECASE,
 )
-_NO_PROGRAM = _lazy(
+_NO_PROGRAM = lazy_pattern(
     r"(?:^|[\s:])[`'\"]?(?P<a>[\w./@+-]*\w)[`'\"]?: (?:command )?not found(?:$|[\s.])|"
     r"command not found: [`'\"]?(?P<b>[\w./@+-]*\w)|"
     r"'(?P<c>[\w./@+-]+)' is not recognized|[Ff]ailed to spawn: `(?P<d>[\w./@+-]+)|"
@@ -103,64 +104,66 @@ _NO_PROGRAM = _lazy(
     r"\"(?P<f>[\w./@+-]+)\": executable file not found|spawn (?P<g>[\w./@+-]+) ENOENT|No module named '?(?P<h>[\w.]+)"
 )
 # Failed tests, and compilers and linters that point at a line of code.
-_IN_CODE = _lazy(
+_IN_CODE = lazy_pattern(
     r"\.[A-Za-z]\w{0,4}:\d+(?::\d+)?(?:[:\s]|$)|\.\w{1,5}\(\d+,\d+\)|^\s+\d+:\d+\s+error\b|--- FAIL|^FAIL(?:ED)?\b|"
     r"AssertionError|\bassert\w*\b|"
     r"\bpanic(?:ked)?\b|✗|✘|(?:^|[,:=(]) *[1-9]\d{0,3} (?:failed|failing|failures?|errors?)\b",
     re.MULTILINE,
 )
-_DEMAND = _lazy(
+_DEMAND = lazy_pattern(
     r"\b(?:must|may not|should|required?|missing|expected|invalid|does not match|doesn't match|at least|too (?:long|"
     r"short)|"
     r"not allowed|malformed)\b",
     re.IGNORECASE,
 )
-_BAD_OPTION = _lazy(
+_BAD_OPTION = lazy_pattern(
     r"(?:unknown|unrecogni[sz]ed|invalid|illegal|unexpected|unsupported|no such|undefined) (?:flag|option|argument|"
     r"shorthand|"
     r"switch|parameter)|(?:flag|option|argument)\b.{0,40}\b(?:not defined|does not exist|not recognized|unknown)",
     re.IGNORECASE,
 )
-_AT_PLACE = _lazy(r"^[\w./@+-]+\.\w{1,6}[:(]\d")
-_ABORTED = _lazy(
+_AT_PLACE = lazy_pattern(r"^[\w./@+-]+\.\w{1,6}[:(]\d")
+_ABORTED = lazy_pattern(
     r"sibling tool call errored|request interrupted|interrupted by (?:the )?user|cancel+ed|tool use was rejected|"
     r"user doesn't want|operation was aborted|command timed out after",
     re.IGNORECASE,
 )
 # A conflict is a merge's result, not a mistake in the command.
-_CONFLICT = _lazy(r"\bCONFLICT \(|could not apply [0-9a-f]{7}|Automatic merge failed|fix conflicts", re.IGNORECASE)
+_CONFLICT = lazy_pattern(
+    r"\bCONFLICT \(|could not apply [0-9a-f]{7}|Automatic merge failed|fix conflicts", re.IGNORECASE
+)
 
-_HOME = _lazy(r"(?:/Users|/home)/[^/\s'\"`:]+|/root(?=/)|[A-Z]:\\Users\\[^\\\s]+")
-_WORKTREE = _lazy(r"[^\s'\"`=:(]*/\.?worktrees/[^/\s'\"`]+/")
-_TEMPORARY_PATH = _lazy(r"(?:/private)?/(?:tmp|var/folders|var/tmp)/[^\s'\"`:,;)]+")
-_ID = _lazy(
+_HOME = lazy_pattern(r"(?:/Users|/home)/[^/\s'\"`:]+|/root(?=/)|[A-Z]:\\Users\\[^\\\s]+")
+_WORKTREE = lazy_pattern(r"[^\s'\"`=:(]*/\.?worktrees/[^/\s'\"`]+/")
+_TEMPORARY_PATH = lazy_pattern(r"(?:/private)?/(?:tmp|var/folders|var/tmp)/[^\s'\"`:,;)]+")
+_ID = lazy_pattern(
     r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|"
     r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b|\b[0-9a-f]{40}\b"
 )
-_TIME = _lazy(r"\b\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?\b")
-_POSITION = _lazy(r"(?<=[\w)]):\d+(?::\d+)?(?=[:,\s)`]|$)|\(\d+,\d+\)")
-_LINE_NUMBER = _lazy(r"\b(line|column) \d+")
-_JSON_MESSAGE = _lazy(r"\{\s*\"(?:message|error)\"\s*:\s*\"([^\"\\]{5,})")
-_NUMBER = _lazy(r"(?<!HTTP )(?<!code )(?<!port )(?<!:)(?<![\w.=-])(?![45]\d\d\b)[1-9]\d{2,}(?![\w.-])")
-_VARYING_PART = _lazy(
+_TIME = lazy_pattern(r"\b\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?\b")
+_POSITION = lazy_pattern(r"(?<=[\w)]):\d+(?::\d+)?(?=[:,\s)`]|$)|\(\d+,\d+\)")
+_LINE_NUMBER = lazy_pattern(r"\b(line|column) \d+")
+_JSON_MESSAGE = lazy_pattern(r"\{\s*\"(?:message|error)\"\s*:\s*\"([^\"\\]{5,})")
+_NUMBER = lazy_pattern(r"(?<!HTTP )(?<!code )(?<!port )(?<!:)(?<![\w.=-])(?![45]\d\d\b)[1-9]\d{2,}(?![\w.-])")
+_VARYING_PART = lazy_pattern(
     r"[()]|<\w+>|(?:~|[\w.-]+)?/[^\s'\"`]+|[\"'`“”‘’][^\"'`“”‘’]*[\"'`“”‘’]|[\w./-]+\.\w{1,5}\b|\d+|…"
 )
 
-_DIAGNOSTIC = _lazy(
+_DIAGNOSTIC = lazy_pattern(
     r"^(?P<file>(?:[\w.@+-]+/)*[\w.@+-]+\.\w{1,6})(?::\d+(?::\d+)?|\(\d+,\d+\)):?\s+(?:- )?(?P<message>\S.*)$"
 )
-_OPEN_QUOTATION = _lazy(r"[^\s`]+\.\w{1,6}:\d+[^`]*(?:`[^`]*`[^`]*)*`[^`]*$")
+_OPEN_QUOTATION = lazy_pattern(r"[^\s`]+\.\w{1,6}:\d+[^`]*(?:`[^`]*`[^`]*)*`[^`]*$")
 _MAX_QUOTED_LINES = 6
-_RUST_MESSAGE = _lazy(r"^error(?:\[E\d+\])?: (.+)$")
-_RUST_POSITION = _lazy(r"^\s*--> ([\w./-]+\.rs:\d+:\d+)$")
-_TYPE_CHECKER_MESSAGE = _lazy(r"^error: .*\]$|^error TS\d|^TS\d")
+_RUST_MESSAGE = lazy_pattern(r"^error(?:\[E\d+\])?: (.+)$")
+_RUST_POSITION = lazy_pattern(r"^\s*--> ([\w./-]+\.rs:\d+:\d+)$")
+_TYPE_CHECKER_MESSAGE = lazy_pattern(r"^error: .*\]$|^error TS\d|^TS\d")
 _TOO_COMMON = ("no such file or directory", "file does not exist", "command not found", "permission denied")
-_TASK_PREFIX = _lazy(r"^\[[\w:.-]+\] ?")  # the task that printed the line, if several tasks are running
+_TASK_PREFIX = lazy_pattern(r"^\[[\w:.-]+\] ?")  # the task that printed the line, if several tasks are running
 _RULE_FORMATS = (
-    _lazy(r"^(?P<message>.+?)\s+\((?P<rule>[a-z][a-z0-9-]{2,30})\)$"),  # golangci-lint
-    _lazy(r"^(?:error|warning|note): (?P<message>.+?)\s+\[(?P<rule>[a-z][\w-]{2,40})\]$"),  # mypy
-    _lazy(r"^(?:error )?(?P<rule>[A-Z]{1,4}\d{3,5}):? (?P<message>.+)$"),  # ruff, tsc
-    _lazy(r"^(?:error|warning)\s+(?P<message>.+?)\s{2,}(?P<rule>@?[a-z][\w/-]{2,40})$"),  # eslint
+    lazy_pattern(r"^(?P<message>.+?)\s+\((?P<rule>[a-z][a-z0-9-]{2,30})\)$"),  # golangci-lint
+    lazy_pattern(r"^(?:error|warning|note): (?P<message>.+?)\s+\[(?P<rule>[a-z][\w-]{2,40})\]$"),  # mypy
+    lazy_pattern(r"^(?:error )?(?P<rule>[A-Z]{1,4}\d{3,5}):? (?P<message>.+)$"),  # ruff, tsc
+    lazy_pattern(r"^(?:error|warning)\s+(?P<message>.+?)\s{2,}(?P<rule>@?[a-z][\w/-]{2,40})$"),  # eslint
 )
 
 
@@ -191,15 +194,17 @@ def find_error(text: str) -> str:
     lines = _list_lines(text)
     telling = [line for line in lines if not _SAYS_NOTHING.search(line)] or lines
     found = _find_exception(telling)
-    if found or any(map(_rate, telling)):
-        return found or max(telling, key=_rate)
-    return next(iter(telling[:1] if len(telling) < _FEW_LINES else telling[-1:]), "")
+    rates = [] if found else [_rate(line) for line in telling]
+    if any(rates):
+        return telling[rates.index(max(rates))]
+    return found or next(iter(telling[:1] if len(telling) < _FEW_LINES else telling[-1:]), "")
 
 
 def _rate(line: str) -> int:
     """Return how likely a line is to say why something failed."""
-    signs = (_KNOWN_ERROR, _KNOWN_ERROR, _ERROR_LABEL, _NEGATION, _AT_PLACE)
-    return 2 * sum(bool(sign.search(line)) for sign in signs) + bool(_ABOUT_FAILURE.search(line))
+    known = 4 if _KNOWN_ERROR.search(line) else 0
+    others = sum(sign.search(line) is not None for sign in (_ERROR_LABEL, _NEGATION, _AT_PLACE))
+    return known + 2 * others + (_ABOUT_FAILURE.search(line) is not None)
 
 
 def guess_error_line(text: str) -> str:

@@ -14,9 +14,9 @@ from learnt.mine.people_words import any_of
 from learnt.text.clean import clean, fold
 from learnt.text.sentences import read_sentences, split_sentences
 
-_MAX_ANSWER = 800
+_MAX_ANSWER = 600
 _MAX_SENTENCES = 2
-_MAX_WORDS = 600
+_MIN_WORDS = 4
 _MAX_OPTION = 80
 # A choice among what the agent offered.
 _CHOICE = any_of(
@@ -63,7 +63,9 @@ def read_decision(question: str, answer: str) -> Utterance | None:
     if not (_BECAUSE.search(mask(said)) or _gives_reason(sentences)) or not _chooses(first, question):
         return None
     choice = _name_option(first, question)
-    return Utterance(text=capitalise(choice), words=fold(said)[:_MAX_WORDS], force=SOFT, is_decision=True)
+    if len(choice.split()) < _MIN_WORDS and len(sentences) > 1:
+        choice = f"{choice} {sentences[1]}"
+    return Utterance(text=capitalise(choice), words=fold(said), force=SOFT, is_decision=True)
 
 
 def chooses_instead(earlier: str, later: str) -> bool:
@@ -88,8 +90,7 @@ def _chooses(first: str, question: str) -> bool:
     """Return whether an answer takes up the agent's question: it chooses, or names what was offered."""
     if _CHOICE.match(strip_lead(mask(first))) or _CHOICE.match(first):
         return True
-    offered = set(re.findall(r"[\w.-]{4,}", question.lower()))
-    return bool(offered & set(re.findall(r"[\w.-]{4,}", first.lower())))
+    return not list_names(question, least=4).isdisjoint(list_names(first, least=4))
 
 
 def _name_option(first: str, question: str) -> str:

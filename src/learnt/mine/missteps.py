@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 import re
 
-from learnt.mine.complaint import guess_error_line
+from learnt.mine.comparison import compare_commands
+from learnt.mine.complaint import find_missing_program, guess_error_line
 from learnt.mine.shell import (
-    INTERPRETERS,
     Part,
     compare_words,
     folder_of,
@@ -20,13 +20,11 @@ from learnt.mine.shell import (
     is_build,
     is_check,
     list_programs,
-    measure_likeness,
     settings_of,
     split_command,
 )
 from learnt.model import digest
 
-_NO_PROGRAM = re.compile(r"not found|No module named|not installed|not recognized", re.IGNORECASE)
 # Errors about how a program was called.
 _MISUSE = re.compile(
     r"(?:unknown|unrecogni[sz]ed|unexpected|invalid|illegal|no such|missing)[ -]"
@@ -35,7 +33,6 @@ _MISUSE = re.compile(
 )
 _DIGITS = re.compile(r"\d+")
 _MAX_LENGTH = 4_000
-_MIN_LIKENESS = 0.34
 _MIN_NAME_LIKENESS = 0.6
 _MIN_WORD_LIKENESS = 0.8
 _QUESTION_PROGRAMS = frozenset(
@@ -43,15 +40,6 @@ _QUESTION_PROGRAMS = frozenset(
 )
 _QUESTION_WORDS = frozenset("--quiet -q --exit-code --verify is-active is-enabled -z".split())
 _NO_TASK = re.compile(r"No rule to make target|Missing script|does not contain recipe|task .* does not exist", re.I)
-# Subcommands and programs that can replace each other.
-_SYNONYMS = (frozenset(("install", "ci")), frozenset(("remove", "uninstall")), frozenset(("add", "install")))
-_FAMILIES = (
-    frozenset("npm pnpm yarn bun".split()),
-    frozenset("pip pip3 uv poetry pipx conda mamba".split()),
-    frozenset("docker podman".split()),
-    frozenset("make just task".split()),
-    frozenset("apt apt-get brew dnf yum apk".split()),
-)
 _MAX_WRONG_WORDS = 5
 _MAX_PARTS = 10
 
@@ -81,7 +69,14 @@ def is_misstep(command: str, error: str) -> bool:
 
     If a test, a linter or a build fails, the mistake is in the code, unless the check was called incorrectly.
     """
-    return may_replace(command) and (bool(_MISUSE.search(error)) or not any(map(is_check, split_command(command))))
+    parts = split_command(command)
+    return bool(parts) and (is_misuse(command, error) or not any(map(is_check, parts)))
+
+
+def is_misuse(command: str, error: str) -> bool:
+    """Return whether a program is missing or was called incorrectly, whatever it was to do."""
+    missing = find_missing_program(error).rpartition("/")[2]
+    return bool(_MISUSE.search(error)) or missing in {part.program for part in split_command(command)}
 
 
 def may_replace(command: str) -> bool:
@@ -105,48 +100,15 @@ def is_question(command: str) -> bool:
 
 def replaces(failed_command: str, working_command: str, error: str) -> bool:
     """Return whether a working command was run instead of a failed one."""
-    is_missing, is_no_task = bool(_NO_PROGRAM.search(error)), bool(_NO_TASK.search(error))
+    missing, is_no_task = find_missing_program(error), bool(_NO_TASK.search(error))
     return any(
-        _is_instead(failed_part, working_part)
-        or (is_missing and _is_instead_of_missing(failed_part, working_part))
+        compare_commands(failed_part, working_part, missing=missing, error=error, output=error) is not None
+        or _is_misspelt(failed_part, working_part)
+        or (missing == failed_part.program and _are_alike(missing, working_part.program, _MIN_NAME_LIKENESS))
         or (is_no_task and failed_part.program == working_part.program)
         for failed_part in split_command(failed_command)
         for working_part in split_command(working_command)
     )
-
-
-def _is_instead(failed_part: Part, working_part: Part) -> bool:
-    """Return whether a program was probably run for the same purpose as the failed program."""
-    if failed_part.program != working_part.program:
-        is_family = any({failed_part.program, working_part.program} <= family for family in _FAMILIES)
-        is_same = is_family and failed_part.words[-1] == working_part.words[-1]
-        return is_same or _starts(failed_part, working_part) or _starts(working_part, failed_part)
-    if failed_part.program in INTERPRETERS:
-        return _find_script(failed_part) == _find_script(working_part) or _is_misspelt(failed_part, working_part)
-    if failed_part.intent == working_part.intent or {*failed_part.intent[1:2], *working_part.intent[1:2]} in _SYNONYMS:
-        return True
-    return measure_likeness(failed_part, working_part) >= _MIN_LIKENESS or _is_misspelt(failed_part, working_part)
-
-
-def _is_instead_of_missing(failed_part: Part, working_part: Part) -> bool:
-    """Return whether a program was probably run instead of a missing program."""
-    return bool(set(failed_part.words[1:]) & set(working_part.words)) or _are_alike(
-        failed_part.program, working_part.program, _MIN_NAME_LIKENESS
-    )
-
-
-def _starts(starter: Part, started: Part) -> bool:
-    """Return whether a program only starts the other program, like `bash run.sh` and `./run.sh`."""
-    names = [word.rpartition("/")[2] for word in starter.words[1:2]]
-    return starter.program in INTERPRETERS and "/" in started.words[0] and started.program in names
-
-
-def _find_script(part: Part) -> str:
-    """Return the script or module that an interpreter runs."""
-    words = part.words[1:]
-    if "-m" in words[:-1]:
-        return words[words.index("-m") + 1]
-    return next((word for word in words if not word.startswith("-")), "") if "-c" not in words else "-c"
 
 
 def _is_misspelt(failed_part: Part, working_part: Part) -> bool:
@@ -167,9 +129,10 @@ def _are_alike(first: str, second: str, min_ratio: float) -> bool:
 
 
 def list_requests(command: str, root: str, folder: str = "") -> tuple[str, ...]:
-    """Return the request to each program in a command line, such as `git show`."""
-    where = _resolve_folder(command, root, folder)
-    return tuple(dict.fromkeys(_describe_request(part, root, where) for part in split_command(command)))
+    """Return the request to each program in a command line, such as `git show`, and the programs."""
+    where, parts = _resolve_folder(command, root, folder), split_command(command)
+    requests = (_describe_request(part, root, where) for part in parts)
+    return tuple(dict.fromkeys((*requests, *(part.program for part in parts))))
 
 
 def find_wrong_words(
@@ -177,10 +140,14 @@ def find_wrong_words(
 ) -> tuple[str, tuple[str, ...]]:
     """Return the request to a program, and its wrong words, which the error mentions and the working command lacks.
 
-    If there are no wrong words, only the same command repeats the mistake.
+    A missing program is itself the wrong word, whatever it is asked for. If there are no wrong words, only the same
+    command repeats the mistake.
     """
     where = _resolve_folder(failed_command, root, folder)
+    missing = find_missing_program(error)
     for failed_part in split_command(failed_command):
+        if missing and missing == failed_part.words[0]:
+            return missing, (missing,)
         for working_part in split_command(working_command):
             # A script with the same name in another folder is a different script.
             is_same = "/" not in failed_part.words[0] or (failed_part.words[0], where) == (
@@ -196,11 +163,12 @@ def find_wrong_words(
 
 
 def repeats(command: str, request: str, wrong_words: tuple[str, ...], root: str, folder: str = "") -> bool:
-    """Return whether a command makes the same request with the same wrong words."""
-    where = _resolve_folder(command, root, folder)
+    """Return whether a command makes the same request with the same wrong words, or calls a missing program."""
+    where, parts = _resolve_folder(command, root, folder), split_command(command)
+    if wrong_words == (request,):
+        return any(part.words[0] == request for part in parts)
     return any(
-        _describe_request(part, root, where) == request and set(wrong_words) <= set(part.words)
-        for part in split_command(command)
+        _describe_request(part, root, where) == request and set(wrong_words) <= set(part.words) for part in parts
     )
 
 

@@ -11,10 +11,12 @@ merge conflict, or a call that was stopped.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 
 from learnt.clients.kit.transcript import Step
-from learnt.mine.calls import FailedCall, PastCall, WorkingCall
+from learnt.mine.calls import FailedCall, PastCall, Retry, WorkingCall, make_failure
 from learnt.mine.checks import (
     FailedCheck,
     FailedTestRun,
@@ -34,38 +36,54 @@ from learnt.mine.complaint import (
     was_aborted,
 )
 from learnt.mine.corrections import find_correction
+from learnt.mine.outcomes import Turn
 from learnt.mine.shell import Part, changes_state, is_about_files, is_check, is_formatter, split_command
 from learnt.model import Discovery
 from learnt.text.triggers import beginning_and_end
 
 _MAX_OPEN_CALLS = 200
+_MAX_KNOWN = 10_000
 _MAX_FAILED = 40
 _MAX_PAST = 60
 _MAX_SAID = 20
+_MAX_RETRIES = 200
 # After this many more calls, a success is probably unrelated to the failure.
 _FORGET_AFTER = 80
 _MAX_TEXT_LENGTH = 4_000
 
 
-def observe_steps(steps: Iterable[Step], *, folder: str = "") -> Iterator[Discovery]:
-    """Yield the discoveries in a conversation. Paths below `folder`, where it took place, become relative."""
+def observe_steps(
+    steps: Iterable[Step], *, folder: str = "", retries: list[Retry] | None = None
+) -> Iterator[Discovery]:
+    """Yield the discoveries in a conversation. Paths below `folder`, where it took place, become relative.
+
+    The commands that replaced failed ones are added to `retries`, as they were written.
+    """
     readers: dict[bool, _StepReader] = {}
     yielded: set[tuple[str, ...]] = set()
     for step in steps:
-        reader = readers.setdefault(step.aside, _StepReader(folder))
-        for discovery in reader.read(step):
-            key = (discovery.rule, discovery.text)
-            if key not in yielded:
-                if len(yielded) < 10_000:
-                    yielded.add(key)
-                yield discovery
+        reader = readers.setdefault(step.aside, _StepReader(folder, [] if retries is None else retries))
+        yield from _without_known(reader.read(step), yielded)
+    for reader in readers.values():
+        yield from _without_known(reader.end_turn(), yielded)
+
+
+def _without_known(discoveries: Iterable[Discovery], known: set[tuple[str, ...]]) -> Iterator[Discovery]:
+    """Yield the discoveries that are not known yet."""
+    for discovery in discoveries:
+        key = (discovery.rule, discovery.text)
+        if key not in known:
+            if len(known) < _MAX_KNOWN:
+                known.add(key)
+            yield discovery
 
 
 class _StepReader:
     """Reads the steps of one conversation and remembers failures that might still be corrected."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, retries: list[Retry]) -> None:
         self._folder = folder
+        self._retries = retries
         self._open: dict[str, Step] = {}
         self._failed_calls: list[FailedCall] = []
         self._failed_checks: list[FailedCheck] = []
@@ -73,6 +91,8 @@ class _StepReader:
         self._past: list[PastCall] = []
         self._said: list[tuple[int, str]] = []
         self._now = 0
+        self._turn = Turn(folder)
+        self._settled: list[FailedCall] = []
 
     def read(self, step: Step) -> Iterator[Discovery]:
         """Read one step and yield the discoveries that this step completes."""
@@ -81,7 +101,10 @@ class _StepReader:
                 self._open.pop(next(iter(self._open)))
             self._open[step.call] = step
             return
+        if step.kind == "prompt":
+            yield from self.end_turn()
         if step.kind == "said":
+            self._turn.say(step.text[:_MAX_TEXT_LENGTH])
             self._said = [*self._said, (self._now, step.text[:_MAX_TEXT_LENGTH])][-_MAX_SAID:]
         call = self._open.pop(step.call, None) if step.kind == "result" else None
         if call is None or step.denied or (step.failed and was_aborted(step.text)):
@@ -99,39 +122,58 @@ class _StepReader:
         else:
             yield from self._find_corrections(call, parts, step.text)
             past = PastCall(call=_shorten_call(call), parts=parts, at=self._now)
+            self._turn.add_success(past)
             self._past = [*self._past, past][-_MAX_PAST:]
+
+    def end_turn(self) -> Iterator[Discovery]:
+        """Yield what the turn teaches as a whole, and begin another one."""
+        turn, self._turn = self._turn, Turn(self._folder)
+        yield from turn.find_lesson(self._settled)
+        self._settled = []
 
     def _remember_failure(self, call: Step, parts: tuple[Part, ...], complaint: str) -> None:
         error = find_error(complaint) if call.does == "run" else find_first_line(complaint)
         if not error or is_conflict(complaint):
             return
-        failure = FailedCall(
-            call=_shorten_call(call),
-            parts=parts,
-            error=error,
-            output=_shorten(complaint),
-            at=self._now,
-            is_own_doing=any(_has_replaced(past.call, call) for past in self._past),
-        )
+        is_own_doing = any(_has_replaced(past.call, call) for past in self._past)
+        output = _shorten(complaint)
+        failure = make_failure(_shorten_call(call), parts, error, output, self._now, is_own_doing=is_own_doing)
         # What was done before the last failure of the same call did not help.
         others = [other for other in self._failed_calls if call.does != "run" or other.call.text != call.text]
         self._failed_calls = [*others, failure][-_MAX_FAILED:]
+        self._turn.add_failure(failure)
 
     def _find_corrections(self, call: Step, parts: tuple[Part, ...], output: str) -> Iterator[Discovery]:
         """Yield the corrections that a working call makes, and drop the failures that it settles."""
         open_failures = []
+        printed = _shorten(output)
         for failure in self._failed_calls:
-            since = tuple(past for past in self._past if past.at > failure.at)
+            since = tuple(self._past[bisect_right(self._past, failure.at, key=attrgetter("at")) :])
             said = tuple(text for at, text in self._said if at >= failure.at)
-            success = WorkingCall(
-                call=call, output=_shorten(output), parts=parts, since=since, folder=self._folder, said=said
-            )
+            success = WorkingCall(call=call, output=printed, parts=parts, since=since, folder=self._folder, said=said)
             settled, discovery = find_correction(failure, success)
             if discovery is not None:
+                self._note_retry(failure, call, discovery)
                 yield discovery
+            if settled:
+                self._settled.append(failure)
             if not settled and self._now - failure.at < _FORGET_AFTER:
                 open_failures.append(failure)
         self._failed_calls = open_failures
+
+    def _note_retry(self, failure: FailedCall, call: Step, discovery: Discovery) -> None:
+        failed_call = failure.call
+        if discovery.rule != "command" or failed_call.text == call.text or len(self._retries) >= _MAX_RETRIES:
+            return
+        retry = Retry(
+            failed=failed_call.text,
+            error=failure.error,
+            failed_at=failed_call.at,
+            worked=call.text[:_MAX_TEXT_LENGTH],
+            worked_at=call.at,
+            folder=self._folder,
+        )
+        self._retries.append(retry)
 
     def _compare_checks(self, checks: list[Part], complaint: str) -> Iterator[Discovery]:
         """Compare the checks' current diagnostics with earlier ones, and yield what the fixes teach."""

@@ -9,8 +9,8 @@ give its reason or its remedy. How firmly it is said decides who vouches for it 
 
 The rest of a prompt is about the present task: questions, complaints, what the product shall do ("the tooltip must
 never cover the input"), and orders for this time. It states nothing. Nor does what is quoted: code, block quotes,
-traces, text in quotation marks. What follows an introduction, or stands in a long text or one with headings, may have been
-pasted: it is somebody's rule, but perhaps not this person's (`own` is False).
+traces, text in quotation marks. What follows an introduction, or stands in a long text or one with headings, may have
+been pasted: it is somebody's rule, but perhaps not this person's (`own` is False).
 
 Only the words are looked at, in English, German, French and Spanish. Any text gives a result in linear time.
 """
@@ -152,7 +152,8 @@ def read_prompt(prompt: str) -> list[Utterance]:
     if text.lstrip().startswith("/"):
         return []
     talks = _judge(_read_talks(text))
-    utterances = [_state(talks, number) for number in range(len(talks)) if _counts(talks, number)]
+    outer = _list_outer_blocks(talks)
+    utterances = [_state(talks, number) for number in range(len(talks)) if _counts(talks, number, outer)]
     return list({utterance.text.casefold(): utterance for utterance in utterances if utterance.text}.values())
 
 
@@ -266,12 +267,12 @@ def _weigh_head(masked: str) -> str:
     return RULE if _HEAD.search(masked) else ""
 
 
-def _counts(talks: Sequence[_Talk], number: int) -> bool:
+def _counts(talks: Sequence[_Talk], number: int, outer: Sequence[int]) -> bool:
     """Return whether a sentence is kept. Of what may be pasted, only what is plainly a rule is."""
     talk = talks[number]
     if not talk.force or _is_remedy(talks, number):
         return False
-    return talk.own or (talk.force != SOFT and talk.sentence.block in _list_outer_blocks(talks))
+    return talk.own or (talk.force != SOFT and talk.sentence.block in outer)
 
 
 def _list_outer_blocks(talks: Sequence[_Talk]) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 
 from learnt.text.sentences import is_whole
+from learnt.text.verbs import is_base_form
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 _WORDED_BY_RULES = ("command", "edit", "call", "verification")
 # The flaws that are none if it happens again.
 _HEALED_BY_RECURRENCE = ("an incident", "too narrow")
-_MIN_WORDS = 3
+_MIN_WORDS, _MIN_WORDS_OF_AN_ORDER = 3, 2
+_POINTING = frozenset("it this that them these those".split())
 _FIRST_WITHOUT_BLANKS = "\u3040"
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _CODE = re.compile(r"`[^`]*`")
@@ -92,9 +94,10 @@ _PLACEHOLDERS = re.compile(r"<(?:id|time|n)>|…")
 
 def find_flaw(draft: LearningDraft, *, rule: str = "") -> str:
     """Return why what a rule found is not a useful learning; empty if it is useful."""
-    if rule and rule not in _WORDED_BY_RULES and not is_whole(draft.title):
+    if rule and rule not in _WORDED_BY_RULES and (draft.title.endswith("…") or not is_whole(draft.title)):
         return "incomplete: it is only a part of a sentence"
-    return find_flaw_in(title=draft.title, observation=draft.observation, action=draft.action)
+    flaw = find_flaw_in(title=draft.title, observation=draft.observation, action=draft.action)
+    return flaw or _check_code(draft.title)
 
 
 def find_flaw_in(*, title: str, observation: str = "", action: str = "") -> str:
@@ -104,7 +107,6 @@ def find_flaw_in(*, title: str, observation: str = "", action: str = "") -> str:
         or _check_subject(title)
         or _check_substance(title, action)
         or _check_remedy(title, action)
-        or _check_code(title)
         or _check_advice(observation, action)
     )
 
@@ -118,7 +120,7 @@ def _check_form(title: str) -> str:
     """Return a flaw if a text does not even state something."""
     if _TO_DO.search(title):
         return "a note to do: it says what is missing, not what holds"
-    if _NOTHING.fullmatch(title) or _count_words(title) < _MIN_WORDS:
+    if _NOTHING.fullmatch(title) or _says_too_little(title):
         return "too vague: it says too little"
     if title.rstrip().endswith("?"):
         return "a question: it does not say the answer"
@@ -150,10 +152,12 @@ def _check_substance(title: str, action: str) -> str:
     return "too vague: it names nothing" if _VAGUE.search(prose) else ""
 
 
-def _count_words(text: str) -> int:
-    """Return how many words a text has; in scripts without blanks, two letters count as a word."""
-    found = _WORD.findall(text)
-    return sum(len(word) // 2 if word[0] >= _FIRST_WITHOUT_BLANKS else 1 for word in found)
+def _says_too_little(text: str) -> bool:
+    """Return whether a text has less than three words; two are enough for an order such as “Use pnpm”."""
+    found = [word for word in _WORD.findall(text) if word.lower() not in _POINTING]
+    # In scripts without blanks, two letters count as a word.
+    count = sum(len(word) // 2 if word[0] >= _FIRST_WITHOUT_BLANKS else 1 for word in found)
+    return count < (_MIN_WORDS_OF_AN_ORDER if found and is_base_form(found[0]) else _MIN_WORDS)
 
 
 def _check_remedy(title: str, action: str) -> str:

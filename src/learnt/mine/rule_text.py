@@ -85,7 +85,7 @@ _TAGS = "|".join((*QUOTING, *(
 _MARKUP = re.compile(rf"</?(?:{_TAGS})(?:\s[^<>]*)?/?>|<[|｜][^<>|｜]*[|｜]>|<</?SYS>>|\[/?INST\]", re.IGNORECASE)
 _COMMENT = re.compile(r"<!--(?:[^-]|-(?!->))*+-->")  # that was not on one line
 _CODE_SPAN = re.compile(r"(`+[^`]+`+)")
-_BULLET_SIGN = re.compile(r"^(?:\[[ xX]\]\s+|[^\w\s`\"'“«„(\[{@$./~<>*_#+:-]+\s*)+")
+_BULLET_SIGN = re.compile(r"^(?:\[[ xX]\]\s+|>\s+|[^\w\s`\"'“«„(\[{@$./~<>*_#+:-]+\s*)+")
 _CUT = re.compile(
     r"\b(?:whether|if|that|to|the|a|an|and|or|of|with|by|for|as|when|be|is|are|ob|dass|wenn|und|oder|si|que|et|y)$",
     re.IGNORECASE,
@@ -214,7 +214,10 @@ def make_title(text: str, *, intros: Sequence[str] = (), code: str = "", room: i
     introduces = text.endswith((":", "："))
     sentence = sentences[-1 if introduces else 0]
     if not introduces and len(sentence.split()) < _MAX_LABEL_WORDS and len(sentences) > 1:
-        sentence = f"{sentence} {sentences[1]}"
+        longer = f"{sentence} {sentences[1]}"
+        sentence = longer if len(longer) <= limit or len(sentence.split()) <= _MIN_WORDS else sentence
+    if sentence.count("(") > sentence.count(")"):  # a full stop in brackets ended it
+        sentence = sentence[: sentence.rfind("(")]
     sentence = sentence.rstrip(" .;,:：")
     if introduces and code:
         sentence = _add_code(sentence, code)

@@ -1,6 +1,7 @@
 """Rate sentences: how likely is a sentence worth keeping beyond the work in which it was written?
 
-A linear model over the words and pairs of words of a sentence and the edges of its neighbours. It was fitted by
+A linear model over the words and pairs of words of a sentence, its grammatical features (`rating`), and how its
+neighbours start. It was fitted by
 `python -m tools.fit_sentences` to texts that were written for it (`training/`); the weights are in `weights.json`.
 There is one model for each kind of text: what people write to an agent (`prompts`), an agent's last message (`finals`),
 and commit messages (`commits`). Names and code count as such, whatever they are, so the model knows no project.
@@ -13,9 +14,10 @@ import os
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 from math import sqrt
 
-from learnt.mine.rating import rate as _rate
+from learnt.mine.rating import rate as find_features
 
 PROMPTS, FINALS, COMMITS = "prompts", "finals", "commits"
 KINDS = (PROMPTS, FINALS, COMMITS)
@@ -29,7 +31,7 @@ _NAME = re.compile(
     r"\S*[/\\]\S+|\b[\w-]+\.[a-z]{1,5}\b|\b\w+_\w+\b|\b[a-z]+[A-Z]\w*|\w+\(\)|(?<!\w)--?\w[\w-]*|\b[A-Z]{2,}[A-Z\d]*\b"
 )
 _NUMBER = re.compile(r"\d[\d.,:]*")
-_TOKEN = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|[?!:;,.]")
+_TOKEN = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|[?!:;,]")
 _STEM = 4
 _MAX_TOKENS_IN_CLASS = 6
 _TOKENS_PER_CLASS = 5
@@ -46,22 +48,20 @@ def list_features(sentence: str, before: str, after: str) -> set[str]:
     """Return what the model knows of a sentence."""
     words = _split(sentence)
     features = {*words, *(f"{word[:_STEM]}*" for word in words if len(word) > _STEM)}
-    features.update(f"{first} {second}" for first, second in zip(words, words[1:], strict=False))
+    features.update(f"{first} {second}" for first, second in pairwise(words))
     features.update(f"{first} _ {second}" for first, second in zip(words, words[2:], strict=False))
     features.add(f"#{min(_MAX_TOKENS_IN_CLASS, len(words) // _TOKENS_PER_CLASS)}")
-    features.update(f"@{name}" for name in _rate(sentence).features)
+    features.update(f"@{name}" for name in find_features(sentence).features)
     features.update(_list_edges(words, _split(before), _split(after)))
     return features
 
 
 def _list_edges(words: list[str], before: list[str], after: list[str]) -> Iterator[str]:
-    """Yield how a sentence starts and ends, and how its neighbours do."""
+    """Yield how a sentence starts, and how its neighbours do."""
     if words:
         yield f"^{words[0]}"
         yield f"^{' '.join(words[:2])}"
-        yield f"{words[-1]}$"
     yield f"<^{before[0]}" if before else "<first"
-    yield f"<{before[-1]}$" if before else "<first"
     yield f">^{after[0]}" if after else ">last"
 
 

@@ -27,7 +27,7 @@ _MAKE_SURE = re.compile(r"(?i)\b(?:make|be) sure(?: that| to)?\b")
 _CODE_WORD = re.compile(r"[^\s\"']+")
 _SPECIFIC = re.compile(r"\d|[_/#@$=+*]|\w[.:]\w|^-|[a-z][A-Z]|^[A-Z]{2,}s?$|\(\)$|^\.")
 _NEGATING = frozenset(
-    "not never no none nor neither cannot avoid avoids avoided avoiding stop nobody nothing "
+    "not never no none nor neither cannot avoid avoids avoided avoiding stop skip omit nobody nothing "
     "nicht nie niemals kein keine keinen keinem keiner keines vermeide vermeiden vermeidet "
     "ne pas jamais aucun aucune évite éviter évitez nunca jamás ningún ninguna evita evitar evite evitad".split()
 )
@@ -103,7 +103,7 @@ _OPPOSITES = {
 _CHANGE = re.compile(
     r"\b(?:no longer|any ?more|nowadays|is gone|are gone|was removed|were removed|is being removed|were deleted|"
     r"was deleted|deprecated|obsolete|outdated|replaced|superseded|retired|moved to|migrated|is ignored|are ignored|"
-    r"do nothing|does nothing|undoes|(?:since|as of|until|from) (?:v?\d|january|february|march|april|may|june|july|"
+    r"undoes|(?:since|as of|until|from) (?:v?\d|january|february|march|april|may|june|july|"
     r"august|september|october|november|december|the (?:move|switch|migration|upgrade|release))|"
     r"nicht mehr|veraltet|abgeschafft|ersetzt|ne \w+ plus|obsolète|remplacée?|ya no|obsoleto|reemplazad[oa])\b",
     re.IGNORECASE,
@@ -142,7 +142,7 @@ class Statement(Value):
 
 def read_statement(text: str) -> Statement:
     """Return what a text affirms, denies and names."""
-    reader = _Reader()
+    reader = _ClauseReader()
     for token in _TOKEN.finditer(_MAKE_SURE.sub("", text[:_MAX_LENGTH])):
         reader.take(token)
     return reader.end()
@@ -160,7 +160,7 @@ def find_opposites(some: Iterable[str], others: Iterable[str]) -> frozenset[str]
     return next((pair for pair in pairs if pair in _OPPOSITES), frozenset())
 
 
-class _Reader:
+class _ClauseReader:
     """Collects the words of a text, clause by clause."""
 
     def __init__(self) -> None:
@@ -288,6 +288,9 @@ class _Reader:
         return len(self._affirmed | self._denied | self._clause) >= 3
 
     def _end_clause(self) -> None:
+        # A negation alone denies all that was said: “Run it before the tests: no”.
+        if self._is_denied and not self._clause and not self._denied and not self._details:
+            self._denied, self._affirmed = self._affirmed, set()
         (self._denied if self._is_denied else self._affirmed).update(self._clause)
         self._clause = set()
         self._clauses.append({})

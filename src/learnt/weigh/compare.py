@@ -66,7 +66,7 @@ class Verdict(str):
         return str(self)
 
 
-class Reading(Value):
+class Meaning(Value):
     """What a learning says: its title as a statement, and everything that all its texts name."""
 
     statement: Statement
@@ -75,12 +75,12 @@ class Reading(Value):
     text: str
 
 
-def read(learning: Learning) -> Reading:
+def read(learning: Learning) -> Meaning:
     """Return what a learning says."""
     title = learning.advise(learning.title).replace(": ", " ", 1) if learning.polarity == "avoid" else learning.title
     texts = (title, learning.observation, learning.implication, learning.action)
     statements = [read_statement(text) for text in texts if text]
-    return Reading(
+    return Meaning(
         statement=statements[0],
         words=frozenset().union(*(statement.all_words for statement in statements)),
         specifics=frozenset().union(*(statement.specifics for statement in statements)),
@@ -90,12 +90,12 @@ def read(learning: Learning) -> Reading:
 
 def compare(older: Learning, newer: Learning) -> Verdict:
     """Return how a newer learning relates to an older one."""
-    return compare_readings(read(older), read(newer))
+    return compare_meanings(read(older), read(newer))
 
 
-def compare_readings(older: Reading, newer: Reading) -> Verdict:
+def compare_meanings(older: Meaning, newer: Meaning) -> Verdict:
     """Return how a newer learning relates to an older one, from what they say."""
-    relation, reason = _Comparison(older, newer).decide()
+    relation, reason = _Pair(older, newer).decide()
     old, new = older.statement.words, newer.statement.words
     return Verdict(
         relation,
@@ -106,10 +106,10 @@ def compare_readings(older: Reading, newer: Reading) -> Verdict:
     )
 
 
-class _Comparison:
+class _Pair:
     """Two learnings, and what they have in common."""
 
-    def __init__(self, older: Reading, newer: Reading) -> None:
+    def __init__(self, older: Meaning, newer: Meaning) -> None:
         self._older, self._newer = older, newer
         self._old, self._new = older.statement, newer.statement
         self._specifics = older.specifics | newer.specifics

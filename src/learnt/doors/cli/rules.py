@@ -6,7 +6,6 @@ A preview shows everything that would be taken over in full, because the person 
 from __future__ import annotations
 
 import codecs
-import os
 import sys
 from collections.abc import Iterator
 from itertools import groupby
@@ -25,9 +24,9 @@ _MAX_EXAMPLES = 3
 _EXAMPLE_LENGTH = 60
 
 
-def is_rules_path(path: str) -> bool:
-    """Return whether a path alone says that there are rules: a folder, or a known name."""
-    return path != "-" and (os.path.isdir(path) or RulesFiles.recognises(path))
+def is_rules_name(path: str) -> bool:
+    """Return whether a file with this name usually has rules."""
+    return RulesFiles.recognises(path)
 
 
 def has_rules(content: bytes, name: str, format: str | None) -> bool:
@@ -50,7 +49,7 @@ def import_rules(arguments: Arguments, content: bytes | None) -> None:
     if arguments.as_is:
         raise WrongRequest("--as-is is for files that `learnt export` wrote", hint="leave it out: rules claim nothing")
     with open_memory(arguments) as memory:
-        rules = memory.rules_files
+        rules = memory.transfer.rules
         sources = rules.read(arguments.file) if content is None else rules.read_text(content, "stdin")
         preview = rules.preview(sources)
         if not arguments.json:

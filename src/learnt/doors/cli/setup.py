@@ -35,7 +35,7 @@ def init_arguments(parser: Parser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help=f"start with common learnings: {', '.join(Transfer.templates())}, or a file that `learnt import` reads; "
+        help=f"start with common learnings: {', '.join(Transfer.templates())}, or a file that `learnt export` wrote; "
         "`list` shows what each is about; repeatable",
     )
     add_user(parser, "create the user-wide store instead")

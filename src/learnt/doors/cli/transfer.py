@@ -17,12 +17,12 @@ from learnt.doors.cli.arguments import (
     print_result,
     report_redactions,
 )
-from learnt.doors.cli.rules import RULES, has_rules, import_rules, is_rules_path, suggest_files
+from learnt.doors.cli.rules import RULES, has_rules, import_rules, is_rules_name, suggest_files
 from learnt.doors.output import Progress, format_count, format_json, note, say, show_json
 from learnt.errors import InvalidValue, TryAgain, WrongRequest, cannot_write
 from learnt.flow.transfer import Transfer
 from learnt.model import STATUSES, Learning
-from learnt.system.files import replace_shared
+from learnt.system.files import open_to_read, replace_shared
 from learnt.text.entries import read_entries, render_entries
 from learnt.text.records import PLACE, as_record
 
@@ -70,8 +70,8 @@ def import_arguments(parser: Parser) -> None:
 def import_run(arguments: Arguments) -> None:
     if arguments.file is None:
         raise WrongRequest("import needs a file", hint=suggest_files("."))
-    content = None if arguments.format is None and is_rules_path(arguments.file) else read_bytes(arguments.file)
-    if content is None or has_rules(content, arguments.file, arguments.format):
+    content = b"" if os.path.isdir(arguments.file) else read_bytes(arguments.file)
+    if os.path.isdir(arguments.file) or has_rules(content, arguments.file, arguments.format):
         import_rules(arguments, content if arguments.file == "-" else None)
         return
     records = list(read_records(content, arguments.file, arguments.format))
@@ -180,8 +180,10 @@ def read_bytes(name: str) -> bytes:
     """Return the bytes in a file, or from stdin for `-`."""
     if name == "-":
         return sys.stdin.buffer.read()
+    # A pipe may be what the user wants, but not one that came with a clone under the name of a file with rules.
+    opener = open_to_read if is_rules_name(name) else None
     try:
-        with open(name, "rb") as file:
+        with open(name, "rb", opener=opener) as file:
             content = file.read(_MAX_BYTES + 1)
     except OSError as error:
         raise WrongRequest(

@@ -84,8 +84,8 @@ def supersede_run(arguments: Arguments) -> None:
 
 def undo_arguments(parser: Parser) -> None:
     help = (
-        "a learning, to undo its last change, or an event, or an import, to take it all back; without it, what was kept "
-        "last of what you said to an agent"
+        "a learning, to undo its last change, or an event, or an import, to take it all back; without it, what was "
+        "kept last of what you said to an agent"
     )
     parser.add_argument("id", metavar="ID", nargs="?", default="", help=help)
     add_reason(parser)
