@@ -141,6 +141,7 @@ class RejectionWatch:
 
     def __init__(self, folder: str = "") -> None:
         self._readers = {aside: _RejectionReader(folder) for aside in (False, True)}
+        self._last_message = ""
         self.found: list[Discovery] = []
 
     def follow(self, steps: Iterable[Step]) -> Iterator[Step]:
@@ -148,10 +149,17 @@ class RejectionWatch:
         for step in steps:
             if len(self.found) < _MAX_FOUND:
                 self.found += self._readers[step.aside].read(step)
+            if step.kind == "said" and not step.aside:
+                self._last_message = step.text
             yield step
 
     def drop_told(self, lessons: Iterable[Discovery]) -> Iterator[Discovery]:
-        """Yield the lessons that are not already told by a rejection, such as a reviewer's rule."""
+        """Yield the lessons that are not already told by a rejection.
+
+        If the last message is a review thread, none are: what is said there about one place was fixed.
+        """
+        if read_thread(self._last_message):
+            return iter(())
         told = {sentence for found in self.found for sentence in (found.text, *split_sentences(found.worked))}
         keys = {sentence.rstrip(" .").casefold() for sentence in told}
         return (lesson for lesson in lessons if lesson.excerpt.rstrip(" .").casefold() not in keys)
