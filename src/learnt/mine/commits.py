@@ -17,12 +17,12 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from learnt.mine.passages import Lesson, Passage, can_state, choose_clause, find_lesson, read_passages
+from learnt.mine.passages import Lesson, Passage, can_state, choose_clause, find_lesson, list_beginnings, read_passages
 from learnt.mine.rating import hide_code, is_order, names_something, rate
 from learnt.mine.references import capitalise, stands_alone
 from learnt.model import TITLE_LIMIT, Discovery
 from learnt.text.clean import clean, fold
-from learnt.text.sentences import ITEM, is_whole
+from learnt.text.sentences import ITEM, is_whole, split_sentences
 
 _MAX_BODY_LENGTH = 20_000
 _MAX_REASON_LENGTH = 450
@@ -166,9 +166,9 @@ def _learn_from_revert(change: str, passages: list[Passage], evidence: Discovery
     if not change or not reason or _NOT_NEEDED.search(reason):
         return None
     rule = next((lesson.action or lesson.title for lesson in map(find_lesson, passages) if lesson), "")
-    title = f"Do not redo “{change}”"
-    if len(title) + len(reason) + 1 <= TITLE_LIMIT:
-        title = f"{title}: {reason}"
+    avoid = f"Do not redo “{change}”"
+    titles = (f"{avoid}: {why}" for why in (reason, *list_beginnings(split_sentences(reason)[0])))
+    title = next((title for title in titles if len(title) <= TITLE_LIMIT + 1), avoid)  # a title has no full stop
     return evidence.replace(rule="revert", text=title, failed=change, worked=rule.rstrip("."), excerpt=reason)
 
 
@@ -222,7 +222,7 @@ def _learn_from_decision(subject: str, passages: list[Passage], evidence: Discov
     reason = next((reason for passage in passages if (reason := _find_reason(passage, must_last=True))), "")
     if not reason or _NOT_NEEDED.search(reason):
         return None
-    fact = choose_clause(reason.partition(". ")[0])
+    fact = choose_clause(split_sentences(reason)[0])
     if names_something(fact) and not names_something(subject) and len(fact) <= TITLE_LIMIT and stands_alone(fact):
         return evidence.replace(type="constraint", text=fact, worked=subject, excerpt=f"{subject}. {reason}")
     return evidence.replace(type="pattern", text=subject, excerpt=reason)

@@ -194,15 +194,17 @@ def find_error(text: str) -> str:
     lines = _list_lines(text)
     telling = [line for line in lines if not _SAYS_NOTHING.search(line)] or lines
     found = _find_exception(telling)
-    if found or any(map(_rate, telling)):
-        return found or max(telling, key=_rate)
-    return next(iter(telling[:1] if len(telling) < _FEW_LINES else telling[-1:]), "")
+    rates = [] if found else [_rate(line) for line in telling]
+    if any(rates):
+        return telling[rates.index(max(rates))]
+    return found or next(iter(telling[:1] if len(telling) < _FEW_LINES else telling[-1:]), "")
 
 
 def _rate(line: str) -> int:
     """Return how likely a line is to say why something failed."""
-    signs = (_KNOWN_ERROR, _KNOWN_ERROR, _ERROR_LABEL, _NEGATION, _AT_PLACE)
-    return 2 * sum(bool(sign.search(line)) for sign in signs) + bool(_ABOUT_FAILURE.search(line))
+    known = 4 if _KNOWN_ERROR.search(line) else 0
+    others = sum(sign.search(line) is not None for sign in (_ERROR_LABEL, _NEGATION, _AT_PLACE))
+    return known + 2 * others + (_ABOUT_FAILURE.search(line) is not None)
 
 
 def guess_error_line(text: str) -> str:

@@ -190,7 +190,7 @@ class _Lesson:
             return self._shows_form()
         if "<id>" in failure.reason(self._folder) and not rejects_option(failure.error):
             return False  # it is about one commit or object
-        if failure.is_in_code and any(word[0] != "-" or _SELECTS.match(word) for word in added[:1]):
+        if failure.is_in_code and any(word[0] not in "-+" or _SELECTS.match(word) for word in added[:1]):
             return False
         if removed and added:
             is_named = any(mentions(failure.output, word) for word in removed)
@@ -203,7 +203,7 @@ class _Lesson:
             return is_named or _USAGE.search(failure.output) is not None or self._names_change(failure.output)
         if self._names_change(failure.output):
             return True
-        is_option = any(word.startswith("-") for word in added)
+        is_option = any(word.startswith(("-", "+")) for word in added)
         return not self._edits and (is_option or _USAGE.search(failure.error) is not None)
 
     def _list_lasting_words(self) -> tuple[list[str], list[str]]:

@@ -41,7 +41,7 @@ _WHAT_MUST_BE = (
     _feature(
         "advice",
         1.5,
-        r"""should(?! (?:work|be (?:fine|ok|good|ready|enough|visible|back)|now|have|I|we)\b) · needs?(?! to\b)
+        r"""should(?! (?:work|be (?:fine|ok|good|ready|enough|visible|back)|now|have|I|we)\b) · needs?(?! to\b|[.,;]|$)
         expects?
         wants? (?:to|an?|the|its) · better to · prefer · (?:is|are) (?:meant|supposed|expected) to
         sollten? · sollen · solltest · devrait · conviene""",
@@ -177,7 +177,7 @@ _WHAT_WAS_DONE = (
     _feature(
         "figures",
         -1.0,
-        r"from \d[\d.,]* \w* ?to \d+",
+        r"from \d[\d.,]* \w* ?to \d+ · \d of (?:the |our )?\d+",
         r"\d(?: ?%| ?(?:ms|s|MB|GB|kB|KB|minutes|seconds|lines|files)\b)[^%]{0,200}\d",
     ),
 )
@@ -205,7 +205,7 @@ _WHAT_IS_TALKED_ABOUT = (
         "answer",
         -4.0,
         "",
-        r"^(?:yes|no|nope|agreed?|correct|exactly|right|sure|good (?:point|question|catch)|you['’]re right)\b",
+        r"^(?:yes|no(?=[,.!])|nope|agreed?|correct|exactly|right|sure|good (?:point|question|catch)|you['’]re right)\b",
     ),
     _feature(
         "example",

@@ -10,12 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from learnt.mine.rating import CODE, REPORT_LABEL, hide_code, rate
+from learnt.mine.rating import CODE, REPORT_LABEL, hide_code, names_something, rate
 from learnt.mine.references import capitalise, stands_alone, starts_with_reference, strip_announcement
 from learnt.model import TITLE_LIMIT, Value
 from learnt.text.sentences import HEADING, ITEM, PARAGRAPH, find_sentences, is_whole, read_blocks, strip_markup
 
 MIN_RATING = 3.5
+MIN_ODDS = 1.2
+_MIN_ODDS_OF_CLEAR = -2.0
 _MIN_LENGTH, _MAX_LENGTH = 18, 600
 _MAX_OBSERVATION = 500
 _MAX_BEFORE, _MAX_BEHIND = 3, 2
@@ -187,10 +189,6 @@ def find_lesson(
 
 def _rate_sentences(passage: Passage) -> list[_Rated]:
     """Return the sentences of a passage with their ratings, in order."""
-    if passage.odds:
-        ruled = [_rate_sentence(sentence, 0.0) for sentence in passage.sentences]
-        pairs = zip(ruled, passage.odds, strict=True)
-        return [one.replace(rating=odds if can_state(one.statement) else _FRAGMENT) for one, odds in pairs]
     section = _rate_section(passage)
     explains = [_EXPLAINS.search(hide_code(sentence)) is not None for sentence in passage.sentences]
     reasons = sum(explains) + (_EXPLAINS.search(passage.label) is not None)
@@ -199,7 +197,16 @@ def _rate_sentences(passage: Passage) -> list[_Rated]:
         for sentence, is_reason in zip(passage.sentences, explains, strict=True)
     ]
     facts = sum(map(_explains, rated))
-    return [_add_support(one) if facts > _explains(one) else one for one in rated]
+    ruled = [_add_support(one) if facts > _explains(one) else one for one in rated]
+    return [_add_odds(*pair) for pair in zip(ruled, passage.odds, strict=True)] if passage.odds else ruled
+
+
+def _add_odds(rated: _Rated, odds: float) -> _Rated:
+    """Return a sentence rated by the model; a clear rule needs less than other sentences."""
+    if not can_state(rated.statement):
+        return rated.replace(rating=_FRAGMENT)
+    is_clear = rated.rating >= MIN_RATING and odds >= _MIN_ODDS_OF_CLEAR
+    return rated.replace(rating=max(odds, rated.rating - MIN_RATING + MIN_ODDS) if is_clear else odds)
 
 
 def _add_support(rated: _Rated) -> _Rated:
@@ -332,7 +339,8 @@ def _belongs(rated: Sequence[_Rated], other: int, main: int) -> bool:
     if other == main - 1 and not rated[other].is_report and rated[other].rating >= 0:
         return True
     if other == main + 1 and CODE in hide_code(rated[other].sentence):
-        is_remedy = not rated[main].is_order and rate(rated[other].sentence).is_done
+        is_open = not rated[main].is_order or not names_something(rated[main].sentence)
+        is_remedy = is_open and rate(rated[other].sentence).is_done
         return is_remedy or (not rated[other].is_report and (_refers_back(rated[other]) or _explains(rated[other])))
     return _explains(rated[other])
 
@@ -377,6 +385,12 @@ def _list_clauses(text: str) -> Iterator[str]:
     starts = [0, *(end for _, end, strong in cuts if strong)]
     ends = [*(start for start, _, _ in cuts), len(text)]
     yield from (_trim(text[start:end]) for start in starts for end in ends if end > start)
+
+
+def list_beginnings(sentence: str) -> list[str]:
+    """Return a sentence, and what is left of it without its last clauses; the longest first."""
+    cuts = [cut.start() for cut in _CLAUSE_END.finditer(_mask(sentence))]
+    return [sentence, *(beginning for cut in reversed(cuts) if is_whole(beginning := sentence[:cut]))]
 
 
 def _mask(text: str) -> str:

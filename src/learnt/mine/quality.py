@@ -94,7 +94,7 @@ _PLACEHOLDERS = re.compile(r"<(?:id|time|n)>|…")
 
 def find_flaw(draft: LearningDraft, *, rule: str = "") -> str:
     """Return why what a rule found is not a useful learning; empty if it is useful."""
-    if rule and rule not in _WORDED_BY_RULES and not is_whole(draft.title):
+    if rule and rule not in _WORDED_BY_RULES and (draft.title.endswith("…") or not is_whole(draft.title)):
         return "incomplete: it is only a part of a sentence"
     flaw = find_flaw_in(title=draft.title, observation=draft.observation, action=draft.action)
     return flaw or _check_code(draft.title)
