@@ -16,7 +16,7 @@ from learnt.model import TITLE_LIMIT, Value
 from learnt.text.sentences import HEADING, ITEM, PARAGRAPH, find_sentences, is_whole, read_blocks, strip_markup
 
 MIN_RATING = 3.5
-MIN_ODDS = 1.2
+MIN_ODDS = 1.4
 _MIN_ODDS_OF_CLEAR = -2.0
 _MIN_LENGTH, _MAX_LENGTH = 18, 600
 _MAX_OBSERVATION = 500
