@@ -13,13 +13,14 @@ from learnt.debrief.own_words import own_words
 from learnt.debrief.wording import introduces_foreign
 from learnt.mine.passages import MIN_ODDS, Lesson, Passage, announces_lessons, find_lesson, is_discussion, read_passages
 from learnt.mine.rating import names_something
+from learnt.mine.references import strip_announcement
 from learnt.mine.sentence_model import FINALS, rate
 from learnt.model import Discovery
 from learnt.text.clean import clean
 
 _MAX_TEXT_LENGTH = 100_000
 _MAX_LESSONS = 3
-_DISCUSSION = 1.0  # what a text that reports no work explains is mostly about the work at hand
+_DISCUSSION = 2.0  # what a text that reports no work explains is mostly about the work at hand
 _HOME = re.compile(r"(?:/Users|/home)/[^/\s'\"`:]+(?=/)")
 
 
@@ -40,7 +41,7 @@ def _add_odds(passages: Sequence[Passage]) -> Iterator[Passage]:
     """Yield the passages with the odds of their sentences, which also depend on the sentences around them."""
     sentences = ["", *(sentence for passage in passages for sentence in passage.sentences), ""]
     odds = [
-        rate(FINALS, sentence, before=before, after=after)
+        max(rate(FINALS, text, before=before, after=after) for text in {sentence, strip_announcement(sentence)[0]})
         for before, sentence, after in zip(sentences, sentences[1:], sentences[2:], strict=False)
     ]
     first = 0

@@ -16,7 +16,7 @@ from learnt.model import TITLE_LIMIT, Value
 from learnt.text.sentences import HEADING, ITEM, PARAGRAPH, find_sentences, is_whole, read_blocks, strip_markup
 
 MIN_RATING = 3.5
-MIN_ODDS = 1.2
+MIN_ODDS = 1.4
 _MIN_ODDS_OF_CLEAR = -2.0
 _MIN_LENGTH, _MAX_LENGTH = 18, 600
 _MAX_OBSERVATION = 500
@@ -114,6 +114,9 @@ class _Rated(Value):
     sentence: str
     statement: str
     rating: float
+    """How much it reads like a lesson, by the rules or by the model."""
+    support: float
+    """The same by the rules alone, which decide whether it explains another sentence."""
     is_report: bool
     is_order: bool
     stands_alone: bool
@@ -230,10 +233,12 @@ def _rate_sentence(sentence: str, bonus: float) -> _Rated:
     statement = statements[-number]
     rating = rate(statement)
     best = rating.total - _CLAUSE * (number < 0) if can_state(statement) else _FRAGMENT
+    total = best + bonus + _ANNOUNCED * announced + _EXPLAINED * _is_explained(whole, statement)
     return _Rated(
         sentence=sentence,
         statement=statement,
-        rating=best + bonus + _ANNOUNCED * announced + _EXPLAINED * _is_explained(whole, statement),
+        rating=total,
+        support=total,
         is_report=rating.is_report or best == _FRAGMENT,
         is_order=rating.is_order,
         stands_alone=stands_alone(statement),
@@ -266,7 +271,7 @@ def _make_lesson(rated: Sequence[_Rated], number: int) -> Lesson | None:
     if chosen is None:
         return _join_to_previous(rated, number)
     main = rated[number]
-    others = [rated[other] for other in chosen if other != number and rated[other].rating >= 1]
+    others = [rated[other] for other in chosen if other != number and rated[other].support >= 1]
     titles = (choose_clause(one.statement) for one in (main, *others))
     title = next(filter(stands_alone, titles), "")
     if not title:
@@ -336,7 +341,7 @@ def _refers_back(rated: _Rated) -> bool:
 
 def _belongs(rated: Sequence[_Rated], other: int, main: int) -> bool:
     """Return whether a sentence explains a lesson, or tells how a fact was dealt with."""
-    if other == main - 1 and not rated[other].is_report and rated[other].rating >= 0:
+    if other == main - 1 and not rated[other].is_report and rated[other].support >= 0:
         return True
     if other == main + 1 and CODE in hide_code(rated[other].sentence):
         is_open = not rated[main].is_order or not names_something(rated[main].sentence)
@@ -346,7 +351,7 @@ def _belongs(rated: Sequence[_Rated], other: int, main: int) -> bool:
 
 
 def _explains(rated: _Rated) -> bool:
-    return not rated.is_report and rated.rating >= _MIN_SUPPORT
+    return not rated.is_report and rated.support >= _MIN_SUPPORT
 
 
 def choose_clause(statement: str) -> str:
