@@ -91,7 +91,7 @@ _IS_A_RULE = re.compile(
 )
 _PART_OF_SENTENCE = re.compile(
     r"^(?:because|which|whose|that (?:is|are|was|were)|weil|parce que|porque)\b[^,]*$|"
-    r"\b(?:the|an?|of|and|or|with|from|into|der|und|oder|mit|von|les|et|ou|los|y|con)$",
+    r"\b(?:the|an|of|and|or|with|from|into|der|und|oder|mit|von|les|et|ou|los|con)$",
     re.IGNORECASE,
 )
 _PLACEHOLDERS = re.compile(r"<(?:id|time|n)>|…")

@@ -227,6 +227,7 @@ class _ClauseReader:
 
     def _take_word(self, word: str) -> None:
         plain = word.lower().replace("’", "'")
+        plain = "every" if plain == "each" else plain
         is_rejecting = plain in _REJECTING or (plain == "no" and self._last == "with")
         if is_rejecting or (plain in _AFTER_INSTEAD and self._last in _INSTEAD):
             self._end_clause()
