@@ -182,7 +182,7 @@ def read_demands(output: str, folder: str = "") -> list[Demand]:
 def _list_lines(output: str) -> Iterator[str]:
     lines = clean(beginning_and_end(output, _HALF_OUTPUT_LENGTH)).split("\n")
     kept = lines if len(lines) <= _MAX_LINES else [*lines[: _MAX_LINES // 2], *lines[-_MAX_LINES // 2 :]]
-    return (line[:_MAX_LINE_LENGTH] for line in kept if line.strip())
+    return (line[:_MAX_LINE_LENGTH] for line in dict.fromkeys(kept) if line.strip())
 
 
 def _read_line(line: str, file: str, folder: str) -> Demand | None:
@@ -234,7 +234,7 @@ def is_put_in_words(message: str) -> bool:
 def demands(message: str) -> bool:
     """Return whether a message demands something."""
     patterns = (_ABSENT, _FORBIDDEN, _LIMIT)
-    return has_duty(message) or any(pattern.search(message) for pattern in patterns) or prescribes(message)
+    return any(pattern.search(message) for pattern in patterns) or prescribes(message) or has_duty(message)
 
 
 def prescribes(message: str) -> bool:

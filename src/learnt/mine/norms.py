@@ -17,29 +17,46 @@ _USUALLY = "usually"
 # Code in backticks, a path, a call, or an identifier with a dot or an underscore.
 _NAMES = re.compile(r"`[^`\n]*`|[\w.@-]*/[\w./*-]+|\b\w+(?:\.\w+)+(?:\(\))?|\w+\(\)|\b\w+_\w+\b")
 _CLAUSE_END = re.compile(
-    r"[;:,()–—]|(?<=\w)[.!](?=\s|$)| - | (?:because|since|although|while|whereas|which|weil|denn|obwohl|parce que|car|"
+    r"[;:,()–—]|(?<=\w)[.!](?=\s|$)| - | (?:because|since|although|while|whereas|which|weil|denn|obwohl|"
+    r"parce que|car|"
     r"porque|aunque) "
 )
 _TOKEN = re.compile(rf"{_NAME}|[^\W\d_][\w'’-]*")
 # Duties of several words are written as one.
-_JOINED = (
-    (r"(?:is|are|be)(?: \w+)?? (allowed|permitted|forbidden|banned|prohibited|mandatory|tolerated|required)", r"\1"),
-    (r"(?:isn't|aren't) (?:allowed|permitted|tolerated)", "forbidden"),
-    (r"ha(?:ve|s) to", "must"),
-    (r"needs? to", "must"),
-    (r"may (?:not|only)", "mustn't"),
-    (r"can(?:not| only)\b", "can't"),
-    (r"(?:belongs?|go|goes|come|comes) (?:in|into|through|via|from|under|to)\b", "belong"),
-    (r"(?:do(?:n't|es not|es ?n't)|do not)", "don't"),
-    (r"by (?:policy|convention)", "policy"),
-    (r"(?<=\w )are (?:\w+ed|set|put|sent|read|made|done|built|written|kept) (?:through|via|from|as)\b", _USUALLY),
-    (r"(?<=we )(?:use|prefer|avoid|require|want|keep|put|stick|rely)\b", "must"),
-    (r"or else|otherwise|or (?:they|it)\b|sonst|sinon|de lo contrario", "otherwise"),
-    (r"(?:doi(?:t|vent)|devr(?:a|ont|ait|aient)|il faut)", "doivent"),
-    (r"(?:deben?|hay que|tienen? que|debería\w*)", "deben"),
-    (r"nicht (?:erlaubt|zulässig)|verboten", "forbidden"),
-    (r"pas(?:s|sent|se|sa|san) (?:par|por)\b", "belong"),
-    (r"(?:with|of|by|on|in|for|to|the|not|is|are|if|when) only", "with"),  # `rows with only blanks` is no duty
+_JOINED = tuple(
+    (re.compile(rf"\b(?:{pattern})"), word)
+    for pattern, word in (
+        (
+            r"(?:is|are|be)(?: \w+)?? (allowed|permitted|forbidden|banned|prohibited|mandatory|tolerated|required)",
+            r"\1",
+        ),
+        (r"(?:isn't|aren't) (?:allowed|permitted|tolerated)", "forbidden"),
+        (r"ha(?:ve|s) to", "must"),
+        (r"needs? to", "must"),
+        (r"may (?:not|only)", "mustn't"),
+        (r"can(?:not| only)\b", "can't"),
+        (r"(?:belongs?|go|goes|come|comes) (?:in|into|through|via|from|under|to)\b", "belong"),
+        (r"(?:do(?:n't|es not|es ?n't)|do not)", "don't"),
+        (r"by (?:policy|convention)", "policy"),
+        (r"(?<=\w )are (?:\w+ed|set|put|sent|read|made|done|built|written|kept) (?:through|via|from|as)\b", _USUALLY),
+        (r"(?<=we )(?:use|prefer|avoid|require|want|keep|put|stick|rely)\b", "must"),
+        (r"or else|otherwise|or (?:they|it)\b|sonst|sinon|de lo contrario", "otherwise"),
+        (r"(?:doi(?:t|vent)|devr(?:a|ont|ait|aient)|il faut)", "doivent"),
+        (r"(?:deben?|hay que|tienen? que|debería\w*)", "deben"),
+        (r"nicht (?:erlaubt|zulässig)|verboten", "forbidden"),
+        (r"pas(?:s|sent|se|sa|san) (?:par|por)\b", "belong"),
+        (r"(?:with|of|by|on|in|for|to|the|not|is|are|if|when) only", "with"),  # `rows with only blanks` is no duty
+    )
+)
+# Every duty contains one of these; most of what tools print contains none.
+_MAY_OBLIGE = re.compile(
+    r"must|should|shall|need|requir|never|always|only|allow|permit|forbid|bann|prohib|mandat|tolera|belong|go|"
+    r"come|don't|do not|"
+    r"does|polic|convention|everywhere|neighbo|elsewhere|like |whole|entire|this |our |ha(?:ve|s) to|may |are |"
+    r"müss|muss|dürf|darf|"
+    r"soll|gehör|nur|kein|nicht|verboten|nie|immer|doi|dev|faut|jamais|toujours|pass|deb|hay|tien|nunca|siempre|"
+    r"diesem|ce |este ",
+    re.IGNORECASE,
 )
 _SCOPE = re.compile(
     r"\b(?:in|of|across|through(?:out)?) (?:(?:this|our) (?:code ?base|repo(?:sitory)?|mono ?repo|project|team|"
@@ -113,6 +130,8 @@ def states_rule(sentence: str, *, is_prose: bool = True) -> bool:
 
 def has_duty(message: str) -> bool:
     """Return whether a tool's message says what must or must not be, whatever it is about."""
+    if _MAY_OBLIGE.search(message) is None:
+        return False
     return not _DUTIES_OF_TOOLS.isdisjoint(_TOKEN.findall(_write_as_words(message)))
 
 
@@ -121,7 +140,7 @@ def _write_as_words(sentence: str) -> str:
     text = _NAMES.sub(_NAME, sentence[:_MAX_SENTENCE_LENGTH]).replace("’", "'").lower()
     text = _SCOPE.sub(_SCOPE_WORD, text)
     for pattern, word in _JOINED:
-        text = re.sub(rf"\b(?:{pattern})", word, text)
+        text = pattern.sub(word, text)
     return text
 
 

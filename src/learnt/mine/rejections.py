@@ -117,20 +117,15 @@ class _Rejection(Value):
     at: int
     command: str
     parts: tuple[Part, ...]
-    demands: tuple[Demand, ...]
     output: str
+    intents: frozenset[tuple[str, ...]]
+    """What the command runs."""
+    is_check: bool
+    """Whether the command is known to check something; another one may, too."""
     edited: str = ""
     """The file that was changed last before."""
-
-    @property
-    def is_check(self) -> bool:
-        """Whether the command is known to check something; another one may, too."""
-        return any(map(_checks_something, self.parts))
-
-    @property
-    def intents(self) -> set[tuple[str, ...]]:
-        """What the command runs."""
-        return {part.intent for part in self.parts}
+    met: tuple[str, ...] = ()
+    """What the check demanded then, and does not demand any more."""
 
 
 def observe_rejections(steps: Iterable[Step], *, folder: str = "") -> list[Discovery]:
@@ -252,8 +247,9 @@ class _RejectionReader:
             at=self._now,
             command=call.text[:_MAX_TEXT_LENGTH],
             parts=parts,
-            demands=tuple(_list_demands(output, self._folder)),
             output=beginning_and_end(output, _MAX_TEXT_LENGTH // 2),
+            intents=frozenset(part.intent for part in parts),
+            is_check=any(map(_checks_something, parts)),
             edited=next((change.path for change in reversed(self._changes) if change.path), ""),
         )
         self._rejections = [*self._rejections, rejection][-_MAX_REJECTIONS:]
@@ -261,16 +257,16 @@ class _RejectionReader:
     def _settle_some(self, parts: tuple[Part, ...], output: str) -> Iterator[Discovery]:
         """Yield the demands that a check no longer makes, although it fails because of others."""
         intents = {part.intent for part in parts}
-        now = [demand.message for demand in read_demands(output, self._folder)]
-        if not now:
-            return  # it may have stopped before it came so far
         for number, rejection in enumerate(self._rejections):
-            met = tuple(demand for demand in rejection.demands if demand.message not in now)
-            if rejection.intents == intents and met:
-                since = [change for change in self._changes if change.at > rejection.at and change.path]
-                yield from _learn(rejection.replace(demands=met), since, (), self._folder)
-                rest = tuple(demand for demand in rejection.demands if demand not in met)
-                self._rejections[number] = rejection.replace(demands=rest)
+            since = [change for change in self._changes if change.at > rejection.at and change.path]
+            if rejection.intents != intents or not since:
+                continue
+            now = [demand.message for demand in read_demands(output, self._folder)]
+            if now:  # otherwise it may have stopped before it came so far
+                yield from _learn(rejection.replace(met=(*rejection.met, *now)), since, (), self._folder)
+                before = (demand.message for demand in read_demands(rejection.output, self._folder))
+                met = tuple(message for message in before if message not in now)
+                self._rejections[number] = rejection.replace(met=(*rejection.met, *met))
 
     def _settle(self, call: Step, parts: tuple[Part, ...], output: str) -> Iterator[Discovery]:
         """Yield what was rejected by the checks that pass now."""
@@ -294,16 +290,20 @@ class _RejectionReader:
         self._rejections = waiting
 
 
-def _list_demands(output: str, folder: str) -> Iterator[Demand]:
-    """Yield what a check demands in words; what only names a rule is learnt from the edit that it accepted."""
-    named = {diagnostic.message for diagnostic in read_diagnostics(output) if diagnostic.rule}
-    for demand in read_demands(output, folder):
-        if is_put_in_words(demand.message) or not any(demand.message in message for message in named):
+def _list_demands(rejection: _Rejection, folder: str) -> Iterator[Demand]:
+    """Yield what a check demanded in words; what only names a rule is learnt from the edit that it accepted."""
+    named = {diagnostic.message for diagnostic in read_diagnostics(rejection.output) if diagnostic.rule}
+    for demand in read_demands(rejection.output, folder):
+        is_named = any(demand.message in message for message in named)
+        if demand.message not in rejection.met and (is_put_in_words(demand.message) or not is_named):
             yield demand
 
 
 def _learn(rejection: _Rejection, since: Sequence[_Change], said: Sequence[str], folder: str) -> Iterator[Discovery]:
     """Yield the demands of a check that passed after some changes, or how the agent explained the failure."""
+    if not since:
+        return
+    demands = list(_list_demands(rejection, folder))
     explanation = _find_explanation(said, since)
     check = _name_check(rejection)
     evidence = Discovery(
@@ -314,7 +314,7 @@ def _learn(rejection: _Rejection, since: Sequence[_Change], said: Sequence[str],
         excerpt=rejection.output[:MAX_EXCERPT_LENGTH],
     )
     has_yielded = False
-    for demand in rejection.demands:
+    for demand in demands:
         remedy = _find_remedy(demand, since, folder)
         has_sense = remedy is not None and bool(remedy.line or demand.is_rule or prescribes(demand.message))
         if remedy and has_sense and _is_worth_knowing(demand, rejection, since):
@@ -325,7 +325,7 @@ def _learn(rejection: _Rejection, since: Sequence[_Change], said: Sequence[str],
             text = _put(demand, check, explanation, remedy)
             yield _advise(found.replace(text=text, worked=remedy.text), remedy, where)
     remedy = _find_remedy(Demand(message=explanation), since, folder) if explanation and not has_yielded else None
-    first = next((demand.message for demand in rejection.demands), "") or find_error(rejection.output)
+    first = next((demand.message for demand in demands), "") or find_error(rejection.output)
     error = generalise(first, folder)[:_MAX_ERROR_LENGTH]
     if remedy and error:
         found = evidence.replace(text=explanation, error=error, worked=remedy.text)
