@@ -297,7 +297,7 @@ def test_wrong_requests_are_answered_with_what_to_do(sqlite_memory: Memory, proj
         assert "hint: " in await refusal(client, "brief", text="lint", task="no id")
         assert "hint: " in await refusal(client, "brief", text="lint", goal="../../etc")
         assert "hint: " in await refusal(client, "debrief", output="done", result="splendid")
-        assert tells(await refusal(client, "learn", title="long " * 100), "`observation`", "`action`")
+        assert tells(await refusal(client, "learn", title="All tests pass now."), "present state", "to avoid")
         assert tells(await refusal(client, "explain", brief="brief_1"), "hint", "`brief`", "id")
         unknown = await refusal(client, "mark", learning="learn_1", task="task_1", helpful=True)
         assert tells(unknown, "hint", "`recall`", "ids")
