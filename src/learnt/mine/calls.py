@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from learnt.clients.kit.transcript import Step
-from learnt.mine.complaint import find_missing_program, generalise_error, generalise_paths, is_in_code, is_telling
+from learnt.mine.complaint import find_missing_program, generalise_error, generalise_paths, is_in_code, rate_clause
 from learnt.mine.shell import Part, find_filter
 from learnt.model import TITLE_LIMIT, Discovery, Value
 
@@ -155,7 +155,7 @@ def fit_title(head: str, reason: str) -> str:
     """Return a title with its reason, with the most telling clauses of the reason, or without: it is never cut."""
     room = TITLE_LIMIT - len(head) - 2
     fitting = [clause for clause in _list_clauses(reason) if len(clause) <= room]
-    best = max(fitting, key=len, default="")
+    best = max(fitting, key=lambda clause: (clause == reason, rate_clause(clause), len(clause)), default="")
     return f"{head}: {best}" if best else head
 
 
@@ -168,7 +168,7 @@ def _list_clauses(reason: str) -> Iterator[str]:
     for number, start in enumerate(starts):
         for end in ends[number:]:
             clause = _CONJUNCTION.sub("", reason[start:end])
-            if len(clause.split()) >= _MIN_REASON_WORDS and _is_balanced(clause) and is_telling(clause):
+            if len(clause.split()) >= _MIN_REASON_WORDS and _is_balanced(clause) and rate_clause(clause):
                 yield clause
 
 

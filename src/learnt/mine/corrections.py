@@ -138,7 +138,8 @@ class _Lesson:
         if is_typo(comparison):
             return False
         if is_about_files(comparison.wrong):
-            return failure.is_missing_program or rejects_option(failure.error)
+            is_lost = comparison.wrong.program == comparison.right.program  # with its folder: PATH was broken
+            return (failure.is_missing_program and not is_lost) or rejects_option(failure.error)
         return not passes_by_itself(failure.error) or self._names_change(failure.error)
 
     def find(self) -> Discovery | None:
@@ -280,7 +281,7 @@ class _Lesson:
         text = head if rejects_option(failure.error) else self._title(head)
         if len(head) > TITLE_LIMIT:
             demand = self._title(f"`{command}`")
-            text = demand if ": " in demand and states_demand(demand) else f"Use `{right}`"
+            text = demand if ": " in demand and states_demand(demand) else self._title(f"Use `{right}`")
         return self._make(text, failed=wrong, worked=right) if len(text) <= TITLE_LIMIT else None
 
     def _say_change(self, command: str, wrong: str, right: str) -> str:
@@ -304,7 +305,7 @@ class _Lesson:
             return f"Leave out `{less}` in `{command}`"
         if len(wrong) + len(right) <= _MAX_PIECE_LENGTH:
             return f"Use `{right}` instead of `{wrong}`"
-        if "/" in less and "/" in more and " " not in less + more:
+        if len(command) + len(less) + len(more) > _MAX_PIECE_LENGTH and " " not in less + more:
             less, more = shorten_paths(less, more)
         return f"`{command}` with `{more}`, not `{less}`"
 
