@@ -93,7 +93,8 @@ _PASSING = lazy_pattern(
     r"(?:status|HTTP|error|code|returned)\D{0,20}\b(?:429|50[0234])\b|\b50[234] (?:service|bad|gateway)|"
     r"service unavailable|"
     r"bad gateway|index\.lock|state lock|could not get lock|(?:is|was) locked|lock(?:ed)? by|waiting for file lock|"
-    r"resource (?:is )?busy|try again later|non-fast-forward|fetch first|behind its remote",
+    r"resource (?:is )?busy|try again later|non-fast-forward|fetch first|behind its remote|"
+    r"no space left",
     re.IGNORECASE,
 )
 _NO_PROGRAM = lazy_pattern(
