@@ -11,7 +11,14 @@ from collections.abc import Iterator, Sequence
 
 from learnt.debrief.own_words import own_words
 from learnt.debrief.wording import introduces_foreign
-from learnt.mine.passages import Lesson, Passage, announces_lessons, find_lesson, is_discussion, read_passages
+from learnt.mine.passages import (
+    Lesson,
+    Passage,
+    announces_lessons,
+    find_lesson,
+    is_discussion,
+    read_passages,
+)
 from learnt.mine.rating import names_something
 from learnt.mine.sentence_model import FINALS, rate
 from learnt.model import Discovery
@@ -19,8 +26,9 @@ from learnt.text.clean import clean
 
 _MAX_TEXT_LENGTH = 100_000
 _MAX_LESSONS = 3
-_MIN_ODDS = 1.2
-_DISCUSSION = 1.0  # what a text that reports no work explains is mostly about the work at hand
+# Rules and model together must be this sure, and the rules alone: what a text that reports no work explains is mostly
+# about the work at hand, which the model cannot know.
+_MIN_RATING, _MIN_BY_RULES, _MIN_IN_DISCUSSION = 3.0, 2.0, 5.5
 _HOME = re.compile(r"(?:/Users|/home)/[^/\s'\"`:]+(?=/)")
 
 
@@ -28,8 +36,8 @@ def observe_words(text: str) -> Iterator[Discovery]:
     """Yield the lessons that an agent states in its own words, in their order; of many, the best."""
     text = clean(text[:_MAX_TEXT_LENGTH])
     own = [passage for passage in read_passages(text, own_words(text)) if not _is_foreign(passage.intro)]
-    least = _MIN_ODDS + _DISCUSSION * is_discussion(own)
-    found = (find_lesson(passage, least=least) for passage in _add_odds(own))
+    by_rules = _MIN_IN_DISCUSSION if is_discussion(own) else _MIN_BY_RULES
+    found = (find_lesson(passage, least=_MIN_RATING, by_rules=by_rules) for passage in _add_odds(own))
     named = [lesson for lesson in found if lesson and names_something(lesson.observation)]
     distinct = list({lesson.title.casefold(): lesson for lesson in reversed(named)}.values())[::-1]
     worst = sorted((lesson.rating for lesson in distinct), reverse=True)[:_MAX_LESSONS][-1:]

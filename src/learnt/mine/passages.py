@@ -90,7 +90,7 @@ class Passage(Value):
     intro: str = ""
     """The line with a colon that ends the text above it."""
     odds: tuple[float, ...] = ()
-    """How likely each sentence is a lesson, if the model of `sentence_model` was asked."""
+    """How likely each sentence is a lesson in the opinion of `sentence_model`, if it was asked."""
 
 
 class Lesson(Value):
@@ -112,6 +112,7 @@ class _Rated(Value):
     sentence: str
     statement: str
     rating: float
+    odds: float = 0.0
     is_report: bool
     is_order: bool
     stands_alone: bool
@@ -119,7 +120,12 @@ class _Rated(Value):
     @property
     def rank(self) -> float:
         """How well it would serve as the title of its passage."""
-        return self.rating + _ORDER * self.is_order + _ALONE * self.stands_alone
+        return self.total + _ORDER * self.is_order + _ALONE * self.stands_alone
+
+    @property
+    def total(self) -> float:
+        """Its rating by rules and by the model."""
+        return self.rating + self.odds
 
 
 def read_passages(text: str, own: str | None = None) -> Iterator[Passage]:
@@ -169,16 +175,20 @@ def is_discussion(passages: Sequence[Passage]) -> bool:
 
 
 def find_lesson(
-    passage: Passage, *, least: float = MIN_RATING, may_lead: Callable[[str], bool] = bool
+    passage: Passage, *, least: float = MIN_RATING, by_rules: float = 0.0, may_lead: Callable[[str], bool] = bool
 ) -> Lesson | None:
     """Return the lesson that a passage states; None if it states none.
 
-    `may_lead` says which statements can be the lesson; the others can only explain it.
+    A lesson is rated with at least `least`, and with `by_rules` without the model's opinion. `may_lead` says which
+    statements can be the lesson; the others can only explain it.
     """
     rated = _rate_sentences(passage)
-    found = [number for number, one in enumerate(rated) if one.rating >= least and may_lead(one.statement)]
-    ranks = [one.rating if passage.odds else one.rank for one in rated]
-    for number in sorted(found, key=lambda number: (-ranks[number], number)):
+    found = [
+        number
+        for number, one in enumerate(rated)
+        if one.total >= least and one.rating >= by_rules and may_lead(one.statement)
+    ]
+    for number in sorted(found, key=lambda number: (-rated[number].rank, number)):
         lesson = _make_lesson(rated, number)
         if lesson is not None:
             return lesson
@@ -187,10 +197,6 @@ def find_lesson(
 
 def _rate_sentences(passage: Passage) -> list[_Rated]:
     """Return the sentences of a passage with their ratings, in order."""
-    if passage.odds:
-        ruled = [_rate_sentence(sentence, 0.0) for sentence in passage.sentences]
-        pairs = zip(ruled, passage.odds, strict=True)
-        return [one.replace(rating=odds if can_state(one.statement) else _FRAGMENT) for one, odds in pairs]
     section = _rate_section(passage)
     explains = [_EXPLAINS.search(hide_code(sentence)) is not None for sentence in passage.sentences]
     reasons = sum(explains) + (_EXPLAINS.search(passage.label) is not None)
@@ -199,7 +205,10 @@ def _rate_sentences(passage: Passage) -> list[_Rated]:
         for sentence, is_reason in zip(passage.sentences, explains, strict=True)
     ]
     facts = sum(map(_explains, rated))
-    return [_add_support(one) if facts > _explains(one) else one for one in rated]
+    supported = [_add_support(one) if facts > _explains(one) else one for one in rated]
+    if not passage.odds:
+        return supported
+    return [one.replace(odds=odds) for one, odds in zip(supported, passage.odds, strict=True)]
 
 
 def _add_support(rated: _Rated) -> _Rated:
@@ -270,7 +279,7 @@ def _make_lesson(rated: Sequence[_Rated], number: int) -> Lesson | None:
         title=title,
         action=action if action != title else "",
         observation=" ".join(rated[other].sentence for other in chosen),
-        rating=main.rating,
+        rating=main.total,
         is_order=main.is_order,
     )
 
@@ -282,9 +291,7 @@ def _join_to_previous(rated: Sequence[_Rated], number: int) -> Lesson | None:
     if previous is None or not title or not stands_alone(title):
         return None
     observation = f"{previous.sentence} {main.sentence}"
-    return Lesson(
-        title=title, action=main.sentence, observation=observation, rating=main.rating, is_order=main.is_order
-    )
+    return Lesson(title=title, action=main.sentence, observation=observation, rating=main.total, is_order=main.is_order)
 
 
 def _add_neighbours(rated: Sequence[_Rated], number: int) -> list[int] | None:
