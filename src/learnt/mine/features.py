@@ -176,8 +176,8 @@ _WHAT_WAS_DONE = (
     _feature("place", -2.0, r"lines? \d+ · [0-9a-f]{7,40}", r"(?:§|\.\w{1,5}):\d+|(?<!\w)#\d+"),
     _feature(
         "figures",
-        -1.0,
-        r"from \d[\d.,]* \w* ?to \d+ · \d of (?:the |our )?\d+",
+        -2.0,
+        r"from \d[\d.,]* \w* ?to \d+ · \d of (?:the |our )?\d+ · of the \d+",
         r"\d(?: ?%| ?(?:ms|s|MB|GB|kB|KB|minutes|seconds|lines|files)\b)[^%]{0,200}\d",
     ),
 )
@@ -198,6 +198,7 @@ _WHAT_IS_TALKED_ABOUT = (
         -3.0,
         r"""you (?:asked|said|described|mentioned|wanted|want|named|were|would|like|prefer|see|gave|told) · your
         as (?:discussed|requested|described|agreed|asked|suggested|planned) · let me know · tell me
+        please (?:have a look|take a look|review|check|confirm|decide|approve|let|tell)
         the (?:ticket|reviewer|user)""",
     ),
     _feature("question", -10.0, "", r"\?"),

@@ -28,8 +28,9 @@ _ORDER, _ALONE = 1.5, 1.5
 _ANNOUNCED = 2.0
 _EXPLAINED = 1.0
 _SUPPORTED = 0.5
+_SURE = 1.5
 _UNLABELLED_ITEM = -3.0
-_REPORT_SECTION = -4.0
+_REPORT_SECTION = -6.0
 _LESSON_SECTION = 2.0
 _ABOUT_LESSONS = re.compile(
     r"\b(?:lessons?|learnings?|gotchas?|caveats?|pitfalls?|traps?|remember|takeaways?|good to know|worth (?:knowing|"
@@ -179,14 +180,14 @@ def find_lesson(
 ) -> Lesson | None:
     """Return the lesson that a passage states; None if it states none.
 
-    A lesson is rated with at least `least`, and with `by_rules` without the model's opinion. `may_lead` says which
-    statements can be the lesson; the others can only explain it.
+    A lesson is rated with at least `least`, and with `by_rules` without the model's opinion; a much higher rating by
+    rules needs no model. `may_lead` says which statements can be the lesson; the others can only explain it.
     """
     rated = _rate_sentences(passage)
     found = [
         number
         for number, one in enumerate(rated)
-        if one.total >= least and one.rating >= by_rules and may_lead(one.statement)
+        if one.rating >= by_rules and max(one.total, one.rating - _SURE) >= least and may_lead(one.statement)
     ]
     for number in sorted(found, key=lambda number: (-rated[number].rank, number)):
         lesson = _make_lesson(rated, number)
