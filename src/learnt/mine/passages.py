@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from learnt.mine import sentence_model
 from learnt.mine.rating import CODE, REPORT_LABEL, hide_code, names_something, rate
 from learnt.mine.references import capitalise, stands_alone, starts_with_reference, strip_announcement
 from learnt.model import TITLE_LIMIT, Value
@@ -146,6 +147,23 @@ def read_passages(text: str, own: str | None = None) -> Iterator[Passage]:
                 yield Passage(sentences=tuple(filter(None, found)), kind=block.kind, label=label, intro=intro)
             if block.kind == PARAGRAPH:
                 intro = found[-1] if found and found[-1].endswith(":") else ""
+
+
+def add_odds(passages: Sequence[Passage], kind: str, *, before: str = "") -> Iterator[Passage]:
+    """Yield the passages with the model's opinion of their sentences, which also depends on the sentences around them.
+
+    `before` stands before the first one.
+    """
+    sentences = [before, *(sentence for passage in passages for sentence in passage.sentences), ""]
+    odds = [
+        sentence_model.rate(kind, sentence, before=previous, after=after)
+        for previous, sentence, after in zip(sentences, sentences[1:], sentences[2:], strict=False)
+    ]
+    first = 0
+    for passage in passages:
+        last = first + len(passage.sentences)
+        yield passage.replace(odds=tuple(odds[first:last]))
+        first = last
 
 
 def _unwrap(sentence: str) -> str:
