@@ -12,12 +12,6 @@ from collections.abc import Iterator
 from learnt.debrief.own_words import own_words
 from learnt.debrief.wording import introduces_foreign
 from learnt.mine.passages import Lesson, add_odds, announces_lessons, find_lesson, is_discussion, read_passages
-    Lesson,
-    announces_lessons,
-    find_lesson,
-    is_discussion,
-    read_passages,
-)
 from learnt.mine.rating import names_something
 from learnt.mine.sentence_model import FINALS
 from learnt.model import Discovery
