@@ -330,7 +330,7 @@ def test_each_task_is_one_call_and_what_the_model_says_is_done_as_far_as_it_may_
 
 def _lasting(shown: str) -> dict[str, Any]:
     """What `show` tells, but for what being shown to agents changes."""
-    changing = ("times_injected", "last_injected_at", "impact", "evidence")
+    changing = ("times_injected", "last_injected_at", "impact", "evidence", "similar")
     return {name: value for name, value in json.loads(shown).items() if name not in changing}
 
 

@@ -401,10 +401,7 @@ class Memory:
         return self._learnings.similar(learning, limit=limit)
 
     def compare(self, older: str | Learning, newer: str | Learning) -> Verdict:
-        """Return how a newer learning relates to an older one: `repeats`, `supersedes`, `contradicts`, …
-
-        The arguments are learnings or their ids. The verdict is that word, with `score` and `reason`.
-        """
+        """Return how a newer learning relates to an older one (`repeats`, …), with `score` and `reason`."""
         return self._learnings.compare(older, newer)
 
     def purge(self, id: str) -> int:

@@ -256,7 +256,7 @@ class _SigilReader:
 
     def _add_learning(self, attributes: dict[str, str], text: str) -> str:
         """Add a learning, and note what is cut; return what is wrong with it."""
-        statement = _Statement(attributes, text)
+        statement = _LearningText(attributes, text)
         if not statement.title:
             return "says nothing but when it matters"
         self._learnings.append(statement.as_sigil(attributes))
@@ -312,7 +312,7 @@ def _shorten(reasons: list[str]) -> tuple[str, ...]:
     return (*reasons[:_MAX_IGNORED], f"and {more:,} more") if more > 0 else tuple(reasons)
 
 
-class _Statement:
+class _LearningText:
     """What a learning says, with each text cut to its limit; `cut` says what was cut."""
 
     def __init__(self, attributes: dict[str, str], text: str) -> None:
@@ -387,7 +387,8 @@ def _find_first_sentence(text: str) -> str:
     line = fold(lines[start])
     for following in map(fold, lines[start + 1 :]):
         is_wrapped = following[:1].islower() or (len(line) >= _MIN_WRAPPED_LENGTH and following[:1].isalnum())
-        if not is_wrapped or line.endswith((".", "!", "?", ":")) or len(line) > 2 * TITLE_LIMIT:
+        is_ended = line.endswith((".", "!", "?", ":")) or len(line) > 2 * TITLE_LIMIT
+        if not is_wrapped or is_ended or _FIELD.match(following):
             break
         line = f"{line} {following}"
     return first_sentence(line)

@@ -17,7 +17,7 @@ from learnt.recall.find import find_nearest
 from learnt.store import evidence, learnings, mined
 from learnt.store.index import Filter
 from learnt.store.learnings import SIMILAR_TO, Change
-from learnt.weigh.compare import REPEATS, SUPERSEDES, UNRELATED, Verdict, compare_readings, read
+from learnt.weigh.compare import REPEATS, SUPERSEDES, UNRELATED, Verdict, compare_meanings, read
 from learnt.weigh.confidence import STATEMENT_FIELDS, is_copied
 
 TYPE_CHECKING = False
@@ -56,12 +56,12 @@ def find_similar(
     """
     text = f"{learning.title} {learning.action}"
     hits = find_nearest(database, text, Filter(status=None), limit=max(limit, _MAX_COMPARED) + 1)
-    reading = read(learning)
+    meaning = read(learning)
     compared = []
     for other in (hit.learning for hit in hits if hit.learning.id != learning.id):
-        pair = (read(other), reading)
+        pair = (read(other), meaning)
         is_newer = is_stored and (other.created_at, other.id) > (learning.created_at, learning.id)
-        compared.append(Similar(learning=other, verdict=compare_readings(*(pair[::-1] if is_newer else pair))))
+        compared.append(Similar(learning=other, verdict=compare_meanings(*(pair[::-1] if is_newer else pair))))
     return sorted((similar for similar in compared if similar.verdict != UNRELATED), key=_rank)[:limit]
 
 
@@ -81,6 +81,8 @@ def add_or_repeat(
     if known is None:
         learning = make()
         similar = find_similar(database, learning)
+        # What waits for a person's decision takes in only what waits as well.
+        similar = [one for one in similar if one.learning.status != "proposed" or learning.status == "proposed"]
         known = next((one.learning for one in similar if _recurs(context, one, conversation)), None)
         if known is None:
             return _add(database, learning, similar, who=who, at=at)
@@ -92,7 +94,7 @@ def _add(
     database: Database, learning: Learning, similar: Sequence[Similar], *, who: str, at: int
 ) -> tuple[Learning, bool]:
     """Within a transaction: revise a known learning that says less, or add one that is linked to the nearest one."""
-    revised = next((one for one in similar if _may_revise(database, one)), None)
+    revised = next((one for one in similar if _may_revise(database, one, learning)), None)
     if revised is not None:
         return _revise(database, revised, learning, who=who, at=at), False
     what = "propose" if learning.status == "proposed" else "add"
@@ -109,15 +111,14 @@ def _recurs(context: Context, similar: Similar, conversation: str) -> bool:
     return not verdict.lacks or bool(known.vouched) or is_own
 
 
-def _may_revise(database: Database, similar: Similar) -> bool:
+def _may_revise(database: Database, similar: Similar, newer: Learning) -> bool:
     """Return whether a learning that says more may take the place of a known one: nobody has a stake in it yet."""
     known, verdict = similar.learning, similar.verdict
     is_unused = not (known.vouched or known.pinned or known.times_injected or known.recurrences)
     is_unmarked = not (known.times_helpful or known.times_not_helpful)
     says_more = verdict == SUPERSEDES and not verdict.lacks
-    return (
-        says_more and known.status == "active" and is_unused and is_unmarked and not evidence.exists(database, known.id)
-    )
+    is_agents = known.status == newer.status == "active" and known.origin in ("agent", "model")
+    return says_more and is_agents and is_unused and is_unmarked and not evidence.exists(database, known.id)
 
 
 def _revise(database: Database, revised: Similar, learning: Learning, *, who: str, at: int) -> Learning:

@@ -6,12 +6,12 @@ A command is quoted without long quoted strings and without details that are spe
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from learnt.clients.kit.transcript import Step
-from learnt.mine.complaint import find_missing_program, generalise_error, generalise_paths, is_in_code, is_telling
-from learnt.mine.shell import Part
+from learnt.mine.complaint import find_missing_program, generalise_error, generalise_paths, is_in_code, rate_clause
+from learnt.mine.shell import Part, find_filter
 from learnt.model import TITLE_LIMIT, Discovery, Value
 
 # Whether a failure is settled, and the discovery that follows from it.
@@ -33,7 +33,7 @@ _ERROR_LABEL = re.compile(
     r"\w*(?:Error|Exception))\b(?: from \w+)?(?: [A-Z]+\d+)?(?: ?\([\w. ]{1,30}\))?[:!\]]+\s*)+",
     re.IGNORECASE,
 )
-_CLAUSE_END = re.compile(r"; |\. |, | - |: | (?=\()")
+_CLAUSE_END = re.compile(r"; |(?<!e\.g)(?<!i\.e)\. |, | - |: | (?=\()")
 _MAX_CLAUSES = 12
 _MIN_REASON_WORDS = 2
 _CONJUNCTION = re.compile(r"^(?:but|and|or|so|because|while|which) ")
@@ -58,7 +58,13 @@ class FailedCall(Value):
     error: str
     output: str
     at: int
-    is_own_doing: bool = False
+    wrong_part: Part | None
+    """The part of the command line that most likely failed."""
+    missing: str
+    """The program, subcommand or module that the output says does not exist."""
+    is_in_code: bool
+    """Whether a test failed, or a compiler or linter points at a line of code."""
+    is_own_doing: bool
     """Whether the agent had itself changed the text that an edit did not find."""
 
     def general_error(self, folder: str) -> str:
@@ -70,31 +76,9 @@ class FailedCall(Value):
         return _ERROR_LABEL.sub("", self.general_error(folder)).strip() or self.general_error(folder)
 
     @property
-    def missing(self) -> str:
-        """The program, subcommand or module that the output says does not exist."""
-        return find_missing_program(self.output).rpartition("/")[2]
-
-    @property
     def is_missing_program(self) -> bool:
         """Whether a program that the command line starts is not installed."""
-        return self.missing in {part.program for part in self.parts}
-
-    @property
-    def is_in_code(self) -> bool:
-        """Whether a test failed, or a compiler or linter points at a line of code."""
-        return is_in_code(self.output)
-
-    @property
-    def wrong_part(self) -> Part | None:
-        """The part of the command line that the error mentions, or the last part if it mentions none."""
-        error = self.error.lower()
-        for part in self.parts:
-            if part.program == self.missing or error.startswith((f"{part.program}:", f"{part.program} ")):
-                return part
-        for part in self.parts:
-            if any(len(word) > 3 and word.strip("'\"").lower() in error for word in part.words[1:]):
-                return part
-        return self.parts[-1] if self.parts else None
+        return self.wrong_part is not None and self.missing == self.wrong_part.program
 
     def explain(
         self, text: str, *, failed: str, worked: str, folder: str, rule: str = "command", files: tuple[str, ...] = ()
@@ -110,6 +94,36 @@ class FailedCall(Value):
             excerpt=self.output[:MAX_EXCERPT_LENGTH],
             files=files,
         )
+
+
+def make_failure(
+    call: Step, parts: tuple[Part, ...], error: str, output: str, at: int, *, is_own_doing: bool = False
+) -> FailedCall:
+    """Return a failed call, with what its output says about it."""
+    missing = find_missing_program(output).rpartition("/")[2]
+    return FailedCall(
+        call=call,
+        parts=parts,
+        error=error,
+        output=output,
+        at=at,
+        wrong_part=find_filter(call.text, missing) or _find_wrong_part(parts, error, missing),
+        missing=missing,
+        is_in_code=is_in_code(output),
+        is_own_doing=is_own_doing,
+    )
+
+
+def _find_wrong_part(parts: Sequence[Part], error: str, missing: str) -> Part | None:
+    """Return the part of a command line that the error mentions, or the last part if it mentions none."""
+    error = error.lower()
+    for part in parts:
+        if part.program == missing or error.startswith((f"{part.program}:", f"{part.program} ")):
+            return part
+    for part in parts:
+        if any(len(word) > 3 and word.strip("'\"").lower() in error for word in part.words[1:]):
+            return part
+    return parts[-1] if parts else None
 
 
 class PastCall(Value):
@@ -137,11 +151,17 @@ class WorkingCall(Value):
         return (part for call in self.since for part in call.parts)
 
 
+def name_command(part: Part) -> str:
+    """Return a program as it was called, and its subcommands: `./gradlew test`."""
+    program = part.words[0] if len(part.words[0]) <= _MAX_PROSE_LENGTH else part.program
+    return " ".join((program, *part.intent[1:])).replace("`", "'")
+
+
 def fit_title(head: str, reason: str) -> str:
     """Return a title with its reason, with the most telling clauses of the reason, or without: it is never cut."""
     room = TITLE_LIMIT - len(head) - 2
     fitting = [clause for clause in _list_clauses(reason) if len(clause) <= room]
-    best = max(fitting, key=len, default="")
+    best = max(fitting, key=lambda clause: (clause == reason, rate_clause(clause), len(clause)), default="")
     return f"{head}: {best}" if best else head
 
 
@@ -150,16 +170,18 @@ def _list_clauses(reason: str) -> Iterator[str]:
     if len(reason) >= _MIN_REASON_LENGTH:
         yield reason
     marks = list(_CLAUSE_END.finditer(reason))[:_MAX_CLAUSES]
-    starts, ends = [0, *(mark.end() for mark in marks)], [*(mark.start() for mark in marks), len(reason)]
-    for number, start in enumerate(starts):
-        for end in ends[number:]:
+    starts = [0, *(mark.end() for mark in marks)]
+    ends = [*(mark.start() for mark in marks if mark[0] != ": "), len(reason)]  # a label is no reason
+    for start in starts:
+        for end in ends:
             clause = _CONJUNCTION.sub("", reason[start:end])
-            if len(clause.split()) >= _MIN_REASON_WORDS and _is_balanced(clause) and is_telling(clause):
+            if len(clause.split()) >= _MIN_REASON_WORDS and _is_balanced(clause) and rate_clause(clause):
                 yield clause
 
 
 def _is_balanced(text: str) -> bool:
-    return all(text.count(sign) % 2 == 0 for sign in '"`') and text.count("(") == text.count(")")
+    is_paired = all(text.count(pair[0]) == text.count(pair[1]) for pair in ("()", "[]", "{}"))
+    return is_paired and all(text.count(sign) % 2 == 0 for sign in '"`') and text[:1] not in "<)]}"
 
 
 def show_command(part: Part, folder: str, kept: Collection[str] = ()) -> str:
@@ -175,7 +197,7 @@ def show_command(part: Part, folder: str, kept: Collection[str] = ()) -> str:
     changed = [format_command(Part(words=(word,)), folder) for word in shown]
     settings = _as_prefix(format_settings((word for word in part.settings if word in kept), folder))
     changed = changed or settings
-    short = f"{' '.join((*settings, *part.intent))} … {' '.join(changed if changed != settings else ())}".rstrip()
+    short = f"{' '.join((*settings, name_command(part)))} … {' '.join(changed if changed != settings else ())}".rstrip()
     return short if changed and len(short) < len(text) else text
 
 

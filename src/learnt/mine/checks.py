@@ -17,7 +17,7 @@ from difflib import SequenceMatcher
 from learnt.mine.calls import MAX_EXCERPT_LENGTH, PastCall
 from learnt.mine.complaint import Diagnostic, generalise
 from learnt.mine.corrections import describe_prerequisite, find_requested_command
-from learnt.mine.demands import is_demand
+from learnt.mine.demands import is_demand, is_put_in_words
 from learnt.mine.shell import Part, is_formatter
 from learnt.model import Discovery, Value
 from learnt.text.clean import clean
@@ -125,7 +125,7 @@ def learn_from_edits(
         topic = diagnostic.rule or name
         if not topic or topic in topics or topic in _NO_RULES or _TEACHES_NOTHING.search(diagnostic.message):
             continue
-        if is_demand(diagnostic.message):
+        if is_demand(diagnostic.message) and is_put_in_words(diagnostic.message):
             continue  # `rejections` learns it, in the check's own words
         change = _find_change(diagnostic, name, between)
         is_edited = not diagnostic.from_type_checker and bool(_filter_edits(diagnostic.file, between))

@@ -8,6 +8,7 @@ have different goals.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from learnt.mine.complaint import lazy_pattern
 from learnt.mine.shell import INTERPRETERS, STARTING_WORDS, Part, is_about_files
@@ -79,11 +80,6 @@ class Comparison(Value):
         """What only the working command's line sets up."""
         return tuple(setting for setting in self.right.settings if setting not in self.wrong.settings)
 
-    @property
-    def is_equal(self) -> bool:
-        """Whether nothing differs."""
-        return not (self.has_other_start or self.new_settings or self.removed or self.added)
-
 
 def compare_commands(
     wrong: Part, right: Part, *, missing: str, error: str, output: str, printed: str = ""
@@ -98,8 +94,7 @@ def compare_commands(
     if places is None:
         is_instead = _does_same_job(wrong, right) or (missing == wrong.program and _shares_request(wrong, right))
         is_instead = is_instead or _prints_command(right, printed, wrong) or _has_same_words(wrong, right)
-        runs_script = right.program in INTERPRETERS and len(right.words) > 1 and right.words[1][0] != "-"
-        return _make_comparison(wrong, right, 0, int(runs_script)) if is_instead else None
+        return _make_comparison(wrong, right, 0, _find_script(right)) if is_instead else None
     comparison = _make_comparison(wrong, right, *places)
     asked, done = (part.replace(words=part.words[place:]) for part, place in zip((wrong, right), places, strict=True))
     if not _is_same_request(asked, done, error, output) or not _has_same_targets(asked, done, comparison, output):
@@ -123,7 +118,7 @@ def is_typo(comparison: Comparison) -> bool:
 def is_one_time(word: str, part: Part) -> bool:
     """Return whether a word is a name, a number or a text of one day."""
     plain = word.strip("'\"")
-    if word.startswith("-"):
+    if word.startswith(("-", "+")):
         return False
     is_branch = not _ABOUT_BRANCHES.isdisjoint(part.intent) and plain not in DEFAULT_BRANCHES
     return bool(_ONE_TIME.fullmatch(plain)) or " " in plain or (is_branch and bool(_BRANCH.fullmatch(plain)))
@@ -145,6 +140,12 @@ def mentions(text: str, word: str) -> bool:
 
 def _holds(text: str, name: str) -> bool:
     return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None
+
+
+def _find_script(part: Part) -> int:
+    """Return where the script or module stands that an interpreter runs; 0 if there is none."""
+    places = list(_list_program_places(part)) if part.program in INTERPRETERS else [0]
+    return places[-1]
 
 
 def _align(wrong: Part, right: Part) -> tuple[int, int] | None:
@@ -173,6 +174,7 @@ def _list_program_places(part: Part) -> Iterator[int]:
             yield number + 1
 
 
+@lru_cache(maxsize=10_000)
 def _is_same_program(first: str, second: str) -> bool:
     if first[:1] == "-" or second[:1] == "-":
         return False
@@ -219,7 +221,7 @@ def _are_family(first: str, second: str) -> bool:
 def _shares_request(wrong: Part, right: Part) -> bool:
     """Return whether two different programs were asked for the same: with a common subcommand or argument."""
     words = {word for word in wrong.words[1:] if len(word) > 2 and not word.startswith("-")}
-    return bool(words & set(right.words[1:]))
+    return bool(words & set(right.words[1:])) or (bool(wrong.source) and wrong.source == right.source)
 
 
 def _is_same_request(asked: Part, done: Part, error: str, output: str) -> bool:
@@ -229,7 +231,8 @@ def _is_same_request(asked: Part, done: Part, error: str, output: str) -> bool:
     """
     first, second = asked.intent[1:], done.intent[1:]
     common = min(len(first), len(second))
-    if (first[:common] == second[:common] and (common or not first)) or {*first, *second} in _SYNONYMS:
+    is_prefix = first[:common] == second[:common] and (common or not first)
+    if is_prefix or {*first, *second} in _SYNONYMS or (not second and {*_list_targets(asked)} & {*_list_targets(done)}):
         return True
     wrong_words = [word for word in first if word not in second]
     is_unknown = bool(wrong_words) and mentions(error, wrong_words[0]) and bool(_UNKNOWN.search(error))

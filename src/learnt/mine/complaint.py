@@ -93,7 +93,8 @@ _PASSING = lazy_pattern(
     r"(?:status|HTTP|error|code|returned)\D{0,20}\b(?:429|50[0234])\b|\b50[234] (?:service|bad|gateway)|"
     r"service unavailable|"
     r"bad gateway|index\.lock|state lock|could not get lock|(?:is|was) locked|lock(?:ed)? by|waiting for file lock|"
-    r"resource (?:is )?busy|try again later",
+    r"resource (?:is )?busy|try again later|non-fast-forward|fetch first|behind its remote|"
+    r"no space left",
     re.IGNORECASE,
 )
 _NO_PROGRAM = lazy_pattern(
@@ -194,15 +195,17 @@ def find_error(text: str) -> str:
     lines = _list_lines(text)
     telling = [line for line in lines if not _SAYS_NOTHING.search(line)] or lines
     found = _find_exception(telling)
-    if found or any(map(_rate, telling)):
-        return found or max(telling, key=_rate)
-    return next(iter(telling[:1] if len(telling) < _FEW_LINES else telling[-1:]), "")
+    rates = [] if found else [_rate(line) for line in telling]
+    if any(rates):
+        return telling[rates.index(max(rates))]
+    return found or next(iter(telling[:1] if len(telling) < _FEW_LINES else telling[-1:]), "")
 
 
 def _rate(line: str) -> int:
     """Return how likely a line is to say why something failed."""
-    signs = (_KNOWN_ERROR, _KNOWN_ERROR, _ERROR_LABEL, _NEGATION, _AT_PLACE)
-    return 2 * sum(bool(sign.search(line)) for sign in signs) + bool(_ABOUT_FAILURE.search(line))
+    known = 4 if _KNOWN_ERROR.search(line) else 0
+    others = sum(sign.search(line) is not None for sign in (_ERROR_LABEL, _NEGATION, _AT_PLACE))
+    return known + 2 * others + (_ABOUT_FAILURE.search(line) is not None)
 
 
 def guess_error_line(text: str) -> str:
@@ -220,9 +223,11 @@ def _find_exception(lines: list[str]) -> str:
     return next(filter(_TRACEBACK_END.match, reversed(lines)), "")
 
 
-def is_telling(text: str) -> bool:
-    """Return whether a part of an error still says what is wrong."""
-    return bool(_KNOWN_ERROR.search(text) or _NEGATION.search(text) or _ABOUT_FAILURE.search(text))
+def rate_clause(text: str) -> int:
+    """Return how well a part of an error still says what is wrong; 0 if it does not."""
+    if _KNOWN_ERROR.search(text):
+        return 2
+    return int(bool(_NEGATION.search(text) or _ABOUT_FAILURE.search(text)))
 
 
 def reports_failure(text: str) -> bool:

@@ -32,10 +32,10 @@ PATH = re.compile(
     r"\.\w[\w.-]+\w"
 )
 # What stands in front of a message: signs, times, a level, who says it, and the place.
-_SIGNS = r"(?:\*\* \(\w+\) |[\s|│┃║>✖✗✘×•*⧗❯↗→!=^~-]+|E\s{2,})"
+_SIGNS = r"(?:\*\* \(\w+\) |\[[\w.-]+:[\w:.-]+\] |[\s|│┃║>✖✗✘×•*⧗❯↗→!=^~-]+|E\s{2,})"
 _LEVEL = (
     r"(?:\[?(?i:error|err|warning|warn|fatal|fail(?:ed|ure)?|info|note|remote|denied|violation)\]?(?:\[[\w-]+\])?"
-    r"(?::|\s+•|\s{1,}(?=\S)|!)\s*)"
+    r"(?::|\s+•|\s{2,}(?=\S)|!)\s*)"
 )
 _TOOL = r"(?:\[?[a-z][\w.@-]*[a-z0-9]\]?(?:\[[\w-]+\])?: (?=\S+ ))"
 _EXCEPTION = r"(?:(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Failure|Violation): )"
@@ -63,6 +63,9 @@ _ABOUT_CODE = re.compile(
     r"required (?:positional )?(?:argument|param|prop)|property|initiali)|is missing in type|required in type|"
     r"expected ?[:;,'\"`(\[{<]|expected .* (?:got|received|but|found|actual)|unreachable|moved value|borrow|"
     r"lifetime|null pointer|"
+    r"import cycle|build constraints|cannot use|does not implement|parse error|"
+    r"no new variables|missing cases|duplicate of|occurrences|stutters|always nil|"
+    r"\bgot\b.*\bwant|\bwant(?:ed)?\b.*\bgot|= \S+, want|no tests|"
     r"segmentation|trailing|whitespace|blank line|indentation|\bformatt|code style|line (?:is )?too long|"
     r"\btimed? ?out\b|\beconn|"
     r"\b(?:connection|service unavailable|network|refused)\b|command not found|no such file|"
@@ -94,9 +97,11 @@ _LIMIT = re.compile(
 _INSTEAD = re.compile(
     r"\b(?:instead|rather than|in favou?r of)\b|(?:[;:,.(—–] ?|^)(?:please )?(?P<verb>[a-z]+)\b", re.IGNORECASE
 )
+# What follows the verb of an order; `Get returns …` is none.
+_OBJECT = re.compile(r" (?!returns?\b|is\b|has\b|was\b|does\b|should\b|must\b|can\b|needs\b)\S")
 _SUMMARY = re.compile(
-    r"^(?:make(?:\[\d+\])?: \*\*\*|npm ERR|elifecycle|exit code|command failed|husky|\d+ (?:problems?|issues?|"
-    r"errors?|failed|files?)\b|"
+    r"^(?:make(?:\[\d+\])?: \*\*\*|fail\s+\S*[./]\S|npm ERR|elifecycle|exit code|command failed|husky|"
+    r"\d+ (?:problems?|issues?|errors?|failed|files?)\b|"
     r"found \d+|build failed|tests?:|run `?\w+ (?:with )?--|process completed|script failed|(?:failed|passed)$)",
     re.IGNORECASE,
 )
@@ -115,7 +120,12 @@ _QUOTED_SENTENCE = re.compile(r"(?<=\s)['\"“](\S+(?: [^'\"”\s]+){3,})['\"”
 _CLAUSE_END = re.compile(r" ?[:;] |\. | \(|\)(?=\s|$)")
 # Columns of a report: the last one is the message.
 _COLUMN_END = re.compile(r" (?:\||-) ")
-_ASIDE = re.compile(r"^\W*(?:help|note|hint|tip)\b", re.IGNORECASE)
+# Hints, commands that are echoed, and quoted source code.
+_ASIDE = re.compile(
+    r"^\W*(?:help|note|hint|tip)\b|^(?:\[[\w:.-]+\] )?\$ |^\s*(?://|/\*|#|\* )|:=|==|=>|[{};]\s*$|"
+    r"\w\([\"'`]| -> |\bfunc \w|\b(?-i:INFO|DEBUG|TRACE)\b",
+    re.IGNORECASE,
+)
 _HEADING_PATH = re.compile(r"^(?:/|\.{0,2}/)?(?:[\w.@+-]+/)+[\w.@+-]+\.\w{1,8}:?$")
 
 
@@ -145,7 +155,9 @@ class Demand(Value):
     @property
     def names(self) -> tuple[str, ...]:
         """The files and folders that the message names."""
-        return tuple(name for name in PATH.findall(self.message) if name != self.file)
+        return tuple(
+            name for name in PATH.findall(self.message) if name != self.file and f"{name}<" not in self.message
+        )
 
 
 def is_test_run(output: str) -> bool:
@@ -170,11 +182,11 @@ def read_demands(output: str, folder: str = "") -> list[Demand]:
 def _list_lines(output: str) -> Iterator[str]:
     lines = clean(beginning_and_end(output, _HALF_OUTPUT_LENGTH)).split("\n")
     kept = lines if len(lines) <= _MAX_LINES else [*lines[: _MAX_LINES // 2], *lines[-_MAX_LINES // 2 :]]
-    return (line[:_MAX_LINE_LENGTH] for line in kept if line.strip())
+    return (line[:_MAX_LINE_LENGTH] for line in dict.fromkeys(kept) if line.strip())
 
 
 def _read_line(line: str, file: str, folder: str) -> Demand | None:
-    if _COMPILER.search(line) or _SUMMARY.match(line.strip(" \t✖✗×│┃>")) or _ASIDE.match(line):
+    if _COMPILER.search(line) or _SUMMARY.match(line.strip(" \t✖✗×│┃>")) or _ASIDE.search(line):
         return None
     message, rule = line.strip(), ""
     for pattern in _RULE_ENDS:
@@ -214,10 +226,15 @@ def is_demand(message: str) -> bool:
     return len(list_words(message)) >= _MIN_WORDS and not _ABOUT_CODE.search(message) and demands(message)
 
 
+def is_put_in_words(message: str) -> bool:
+    """Return whether a message says in words what holds or what to do."""
+    return any(states_rule(clause, is_prose=False) for clause in split_clauses(message)) or prescribes(message)
+
+
 def demands(message: str) -> bool:
     """Return whether a message demands something."""
     patterns = (_ABSENT, _FORBIDDEN, _LIMIT)
-    return has_duty(message) or any(pattern.search(message) for pattern in patterns) or prescribes(message)
+    return any(pattern.search(message) for pattern in patterns) or prescribes(message) or has_duty(message)
 
 
 def prescribes(message: str) -> bool:
@@ -231,7 +248,8 @@ def prescribes(message: str) -> bool:
 
 def _goes_on(message: str, match: re.Match[str]) -> bool:
     """Return whether a verb is an order: words follow, and at the beginning of a message it is capitalised."""
-    return message[match.end() : match.end() + 1] == " " and (match.start() > 0 or message[:1].isupper())
+    is_start = match.start() > 0 or (message[:1].isupper() and not message[1:2].isupper())
+    return is_start and _OBJECT.match(message, match.end()) is not None
 
 
 def split_clauses(message: str) -> list[str]:

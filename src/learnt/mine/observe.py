@@ -11,10 +11,12 @@ merge conflict, or a call that was stopped.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 
 from learnt.clients.kit.transcript import Step
-from learnt.mine.calls import FailedCall, PastCall, Retry, WorkingCall
+from learnt.mine.calls import FailedCall, PastCall, Retry, WorkingCall, make_failure
 from learnt.mine.checks import (
     FailedCheck,
     FailedTestRun,
@@ -133,14 +135,9 @@ class _StepReader:
         error = find_error(complaint) if call.does == "run" else find_first_line(complaint)
         if not error or is_conflict(complaint):
             return
-        failure = FailedCall(
-            call=_shorten_call(call),
-            parts=parts,
-            error=error,
-            output=_shorten(complaint),
-            at=self._now,
-            is_own_doing=any(_has_replaced(past.call, call) for past in self._past),
-        )
+        is_own_doing = any(_has_replaced(past.call, call) for past in self._past)
+        output = _shorten(complaint)
+        failure = make_failure(_shorten_call(call), parts, error, output, self._now, is_own_doing=is_own_doing)
         # What was done before the last failure of the same call did not help.
         others = [other for other in self._failed_calls if call.does != "run" or other.call.text != call.text]
         self._failed_calls = [*others, failure][-_MAX_FAILED:]
@@ -149,12 +146,11 @@ class _StepReader:
     def _find_corrections(self, call: Step, parts: tuple[Part, ...], output: str) -> Iterator[Discovery]:
         """Yield the corrections that a working call makes, and drop the failures that it settles."""
         open_failures = []
+        printed = _shorten(output)
         for failure in self._failed_calls:
-            since = tuple(past for past in self._past if past.at > failure.at)
+            since = tuple(self._past[bisect_right(self._past, failure.at, key=attrgetter("at")) :])
             said = tuple(text for at, text in self._said if at >= failure.at)
-            success = WorkingCall(
-                call=call, output=_shorten(output), parts=parts, since=since, folder=self._folder, said=said
-            )
+            success = WorkingCall(call=call, output=printed, parts=parts, since=since, folder=self._folder, said=said)
             settled, discovery = find_correction(failure, success)
             if discovery is not None:
                 self._note_retry(failure, call, discovery)

@@ -156,7 +156,10 @@ def add_odds(passages: Sequence[Passage], kind: str, *, before: str = "") -> Ite
     """
     sentences = [before, *(sentence for passage in passages for sentence in passage.sentences), ""]
     odds = [
-        sentence_model.rate(kind, sentence, before=previous, after=after)
+        max(
+            sentence_model.rate(kind, text, before=previous, after=after)
+            for text in {sentence, strip_announcement(sentence)[0]}
+        )
         for previous, sentence, after in zip(sentences, sentences[1:], sentences[2:], strict=False)
     ]
     first = 0

@@ -89,12 +89,17 @@ _IS_A_RULE = re.compile(
     r"\bnot checked\b",
     re.IGNORECASE,
 )
+_PART_OF_SENTENCE = re.compile(
+    r"^(?:because|which|whose|that (?:is|are|was|were)|weil|parce que|porque)\b[^,]*$|"
+    r"\b(?:the|an?|of|and|or|with|from|into|der|und|oder|mit|von|les|et|ou|los|y|con)$",
+    re.IGNORECASE,
+)
 _PLACEHOLDERS = re.compile(r"<(?:id|time|n)>|…")
 
 
 def find_flaw(draft: LearningDraft, *, rule: str = "") -> str:
     """Return why what a rule found is not a useful learning; empty if it is useful."""
-    if rule and rule not in _WORDED_BY_RULES and not is_whole(draft.title):
+    if rule and rule not in _WORDED_BY_RULES and (draft.title.endswith("…") or not is_whole(draft.title)):
         return "incomplete: it is only a part of a sentence"
     flaw = find_flaw_in(title=draft.title, observation=draft.observation, action=draft.action)
     return flaw or _check_code(draft.title)
@@ -122,6 +127,8 @@ def _check_form(title: str) -> str:
         return "a note to do: it says what is missing, not what holds"
     if _NOTHING.fullmatch(title) or _says_too_little(title):
         return "too vague: it says too little"
+    if _PART_OF_SENTENCE.search(title.rstrip(" .")):
+        return "incomplete: it is only a part of a sentence"
     if title.rstrip().endswith("?"):
         return "a question: it does not say the answer"
     if _PLAN.search(title):

@@ -16,25 +16,25 @@ from collections.abc import Iterable, Iterator, Sequence
 from learnt.clients.kit.transcript import Step
 from learnt.mine.calls import MAX_EXCERPT_LENGTH, format_command
 from learnt.mine.checks import compare_lines, find_nearest
-from learnt.mine.complaint import find_error, generalise, is_conflict, was_aborted
+from learnt.mine.complaint import find_error, generalise, is_conflict, read_diagnostics, was_aborted
 from learnt.mine.corrections import find_requested_command
 from learnt.mine.demands import (
     Demand,
     demands,
     find_whole_rule,
+    is_put_in_words,
     is_test_run,
     prescribes,
     read_demands,
     split_clauses,
 )
 from learnt.mine.norms import states_rule
-from learnt.mine.reviews import Remark, describe_remark, find_rules, looks_like_review, read_remarks
+from learnt.mine.reviews import Remark, describe_remark, find_rules, read_remarks, read_thread
 from learnt.mine.shell import Part, is_check, split_command
 from learnt.model import TITLE_LIMIT, Discovery, Value
 from learnt.text.clean import clean
 from learnt.text.sentences import is_whole, read_sentences, split_sentences
 from learnt.text.triggers import beginning_and_end
-from learnt.text.verbs import is_past, list_words
 from learnt.text.words import words
 
 _MAX_FOUND = 1_000
@@ -50,17 +50,40 @@ _MAX_MESSAGE_LENGTH = 20_000
 _FORGET_AFTER = 80
 _MAX_SHOWN_LENGTH = 80
 _MAX_ERROR_LENGTH = 300
+_FEW_WORDS = 4
 _LOOKING = frozenset(
-    "ls cat head tail grep rg find sed awk stat file less diff tree pwd echo which type wc jq curl sleep true "
-    "cd".split()
+    "ls cat head tail grep rg find sed awk stat file less diff tree pwd echo which type wc jq curl sleep true cd gh "
+    "rm mv cp mkdir touch kill ps open psql".split()
 )
 _GIT_LOOKING = frozenset("status diff log show branch blame remote fetch stash add".split())
 _GATES = (("git", "commit"), ("git", "push"), ("git", "merge"))
+_TESTS = frozenset(
+    "test tests e2e spec t bench pytest jest vitest rspec phpunit mocha unittest ctest playwright".split()
+)
+_APPLIES = frozenset("apply plan deploy diff preview up publish".split())
 _SETTINGS_FILE = re.compile(r"\.(?:ya?ml|toml|tf|hcl|ini|cfg|json)$|file$")
 _CODE = re.compile(r"`([^`\n]+)`")
+_SUPPRESSED = re.compile(r"nolint|noqa|eslint-disable|type: ignore|#\[allow|@SuppressWarnings|ts-expect-error")
+# A line that is more than an import or a comment.
+_STATEMENT = re.compile(r"(?!import\b|from .* import\b|use \w|//|#|\*|\"[\w./-]+\"$)")
+_NORM = re.compile(
+    r"\b(?:must|every|each|all|never|may not|(?:not|n't) allowed|forbidden|no [\w .-]+ (?:should|may|can|must))\b",
+    re.IGNORECASE,
+)
 _IDENTIFIER = re.compile(r"[A-Za-z_][\w]*")
 _DEFINES = r"\b(?:def|class|func|fn|function|const|let|var|type|interface|struct)\s+{}\b|^\s*{}\s*="
-_FIRST_PERSON = re.compile(r"\b(?:i|i'm|i'll|i've|let me|let's|we'll|now)\b|\?", re.IGNORECASE)
+_FIRST_PERSON = re.compile(
+    r"\b(?:i|i'm|i'll|i've|let me|let's|we|we'll|now|this|these|currently|still|hmm|wait|actually|but)\b|\?",
+    re.IGNORECASE,
+)
+_OBLIGES = re.compile(
+    r"\b(?:must|may not|ha(?:s|ve) to|never|always|(?:not|n't) allowed|forbidden|(?:needs?|requires?) (?:\w+ )?(?=`))"
+)
+# `conftest has an `aws` fixture`, `there is a `renderWithPortal` helper`.
+_THERE_IS = re.compile(
+    r"\b(?:has|have|provides?|offers?|ships?|exposes?|defines?|contains?|there(?:'s| is| are)|comes? with)"
+    r"(?: already)? (?:an?|the|its own)(?: [\w-]+){0,2} `([^`\n]+)`"
+)
 
 
 class _Change(Value):
@@ -94,15 +117,15 @@ class _Rejection(Value):
     at: int
     command: str
     parts: tuple[Part, ...]
-    demands: tuple[Demand, ...]
     output: str
+    intents: frozenset[tuple[str, ...]]
+    """What the command runs."""
+    is_check: bool
+    """Whether the command is known to check something; another one may, too."""
     edited: str = ""
     """The file that was changed last before."""
-
-    @property
-    def intents(self) -> set[tuple[str, ...]]:
-        """What the command runs."""
-        return {part.intent for part in self.parts}
+    met: tuple[str, ...] = ()
+    """What the check demanded then, and does not demand any more."""
 
 
 def observe_rejections(steps: Iterable[Step], *, folder: str = "") -> list[Discovery]:
@@ -169,14 +192,13 @@ class _RejectionReader:
         if step.kind == "said":
             self._said = [*self._said, (self._now, text)][-_MAX_MESSAGES:]
             yield from self._settle_remarks(text)
-        if not looks_like_review(text):
-            return
-        for remark in read_remarks(text):
-            rules = find_rules(remark)
-            if rules and remark.is_answered:
+        thread = read_thread(text)
+        for remark in thread:
+            if rules := find_rules(remark):
                 yield describe_remark(remark, rules, remark.answer)
-            elif rules:
-                self._remarks = [*self._remarks, (self._now, remark)][-_MAX_REMARKS:]
+        if not thread:
+            waiting = [(self._now, remark) for remark in read_remarks(text) if find_rules(remark)]
+            self._remarks = [*self._remarks, *waiting][-_MAX_REMARKS:]
 
     def _settle_remarks(self, answer: str) -> Iterator[Discovery]:
         """Yield the remarks about files that were changed since."""
@@ -219,14 +241,15 @@ class _RejectionReader:
                 self._texts.pop(next(iter(self._texts)))
 
     def _note_rejection(self, call: Step, parts: tuple[Part, ...], output: str) -> None:
-        if not parts or is_conflict(output):
+        if is_conflict(output) or all(map(_is_harmless, parts)):
             return
         rejection = _Rejection(
             at=self._now,
             command=call.text[:_MAX_TEXT_LENGTH],
             parts=parts,
-            demands=tuple(read_demands(output, self._folder)),
             output=beginning_and_end(output, _MAX_TEXT_LENGTH // 2),
+            intents=frozenset(part.intent for part in parts),
+            is_check=any(map(_checks_something, parts)),
             edited=next((change.path for change in reversed(self._changes) if change.path), ""),
         )
         self._rejections = [*self._rejections, rejection][-_MAX_REJECTIONS:]
@@ -234,23 +257,24 @@ class _RejectionReader:
     def _settle_some(self, parts: tuple[Part, ...], output: str) -> Iterator[Discovery]:
         """Yield the demands that a check no longer makes, although it fails because of others."""
         intents = {part.intent for part in parts}
-        now = [demand.message for demand in read_demands(output, self._folder)]
-        if not now:
-            return  # it may have stopped before it came so far
         for number, rejection in enumerate(self._rejections):
-            met = tuple(demand for demand in rejection.demands if demand.message not in now)
-            if rejection.intents == intents and met:
-                since = [change for change in self._changes if change.at > rejection.at and change.path]
-                yield from _learn(rejection.replace(demands=met), since, (), self._folder)
-                rest = tuple(demand for demand in rejection.demands if demand not in met)
-                self._rejections[number] = rejection.replace(demands=rest)
+            since = [change for change in self._changes if change.at > rejection.at and change.path]
+            if rejection.intents != intents or not since:
+                continue
+            now = [demand.message for demand in read_demands(output, self._folder)]
+            if now:  # otherwise it may have stopped before it came so far
+                yield from _learn(rejection.replace(met=(*rejection.met, *now)), since, (), self._folder)
+                before = (demand.message for demand in read_demands(rejection.output, self._folder))
+                met = tuple(message for message in before if message not in now)
+                self._rejections[number] = rejection.replace(met=(*rejection.met, *met))
 
     def _settle(self, call: Step, parts: tuple[Part, ...], output: str) -> Iterator[Discovery]:
         """Yield what was rejected by the checks that pass now."""
         waiting = []
         intents = {part.intent for part in parts}
         for rejection in self._rejections:
-            if not (rejection.intents <= intents or call.text == rejection.command):
+            is_same = call.text == rejection.command or (rejection.is_check and rejection.intents <= intents)
+            if not is_same:
                 if self._now - rejection.at < _FORGET_AFTER:
                     waiting.append(rejection)
                 continue
@@ -266,8 +290,20 @@ class _RejectionReader:
         self._rejections = waiting
 
 
+def _list_demands(rejection: _Rejection, folder: str) -> Iterator[Demand]:
+    """Yield what a check demanded in words; what only names a rule is learnt from the edit that it accepted."""
+    named = {diagnostic.message for diagnostic in read_diagnostics(rejection.output) if diagnostic.rule}
+    for demand in read_demands(rejection.output, folder):
+        is_named = any(demand.message in message for message in named)
+        if demand.message not in rejection.met and (is_put_in_words(demand.message) or not is_named):
+            yield demand
+
+
 def _learn(rejection: _Rejection, since: Sequence[_Change], said: Sequence[str], folder: str) -> Iterator[Discovery]:
     """Yield the demands of a check that passed after some changes, or how the agent explained the failure."""
+    if not since:
+        return
+    demands = list(_list_demands(rejection, folder))
     explanation = _find_explanation(said, since)
     check = _name_check(rejection)
     evidence = Discovery(
@@ -278,9 +314,10 @@ def _learn(rejection: _Rejection, since: Sequence[_Change], said: Sequence[str],
         excerpt=rejection.output[:MAX_EXCERPT_LENGTH],
     )
     has_yielded = False
-    for demand in rejection.demands:
+    for demand in demands:
         remedy = _find_remedy(demand, since, folder)
-        if remedy and _is_worth_knowing(demand, rejection, since):
+        has_sense = remedy is not None and bool(remedy.line or demand.is_rule or prescribes(demand.message))
+        if remedy and has_sense and _is_worth_knowing(demand, rejection, since):
             has_yielded = True
             where = _shorten_path(demand.file, folder) if demand.file else rejection.edited
             files = dict.fromkeys((where, remedy.path)) if where and remedy.path else (where,)
@@ -288,7 +325,7 @@ def _learn(rejection: _Rejection, since: Sequence[_Change], said: Sequence[str],
             text = _put(demand, check, explanation, remedy)
             yield _advise(found.replace(text=text, worked=remedy.text), remedy, where)
     remedy = _find_remedy(Demand(message=explanation), since, folder) if explanation and not has_yielded else None
-    first = next((demand.message for demand in rejection.demands), "") or find_error(rejection.output)
+    first = next((demand.message for demand in demands), "") or find_error(rejection.output)
     error = generalise(first, folder)[:_MAX_ERROR_LENGTH]
     if remedy and error:
         found = evidence.replace(text=explanation, error=error, worked=remedy.text)
@@ -301,10 +338,10 @@ def _advise(discovery: Discovery, remedy: _Remedy, where: str) -> Discovery:
     observed = (
         f"`{discovery.failed}` rejected{place or ' a change'}: “{discovery.error}”. It passed with {remedy.text}."
     )
-    advice = f"Write it so from the start, for example {remedy.text}."
+    advice = f"Write it so from the start, for example {remedy.text}." if remedy.line else f"{discovery.text}."
     if remedy.is_command:
         advice = f"Do it so from the start: {remedy.text}."
-    elif remedy.is_elsewhere:
+    elif remedy.is_elsewhere and remedy.line:
         advice = (
             f"Change `{remedy.path}` in the same go, for example {remedy.text.removesuffix(f' in `{remedy.path}`')}."
         )
@@ -319,11 +356,13 @@ def _is_worth_knowing(demand: Demand, rejection: _Rejection, since: Sequence[_Ch
     parts = [part for change in since for part in change.parts]
     if find_requested_command(demand.message, parts) is not None:
         return False  # what has to be run first is learnt from the command
-    if is_test_run(rejection.output):
+    if is_test_run(rejection.output) or all(map(_runs_tests, rejection.parts)):
         is_settings = _SETTINGS_FILE.search(demand.file) is not None
-        return demand.is_rule or is_settings or any(_is_named(demand, change) for change in since)
-    has_edit = any(change.path for change in since)
-    return has_edit or demand.is_rule or prescribes(demand.message) or bool(rejection.intents & set(_GATES))
+        is_norm = demand.is_rule and _NORM.search(demand.message) is not None
+        return is_norm or is_settings or demand.is_limit or any(_is_named(demand, change) for change in since)
+    if rejection.is_check:
+        return True
+    return demand.is_rule or prescribes(demand.message) or any(_is_named(demand, change) for change in since)
 
 
 def _put(demand: Demand, check: str, explanation: str, remedy: _Remedy) -> str:
@@ -357,6 +396,16 @@ def _cut(message: str, room: int) -> str:
     return f"“{message[: room - len(' “ …”')].rpartition(' ')[0]} …”"
 
 
+def _runs_tests(part: Part) -> bool:
+    pieces = {piece for word in part.words[:4] for piece in re.split(r"[:_./-]+", word.lower())}
+    return not _TESTS.isdisjoint(pieces)
+
+
+def _checks_something(part: Part) -> bool:
+    """Return whether a part runs a check, or applies something that a gate checks."""
+    return is_check(part) or part.intent[:2] in _GATES or not _APPLIES.isdisjoint(part.words[1:3])
+
+
 def _name_check(rejection: _Rejection) -> str:
     """Return the part of a command line that checks something: the one in the output, a check, or the last one."""
     scripts = [
@@ -375,11 +424,12 @@ def _find_remedy(demand: Demand, since: Sequence[_Change], folder: str) -> _Reme
     edits = [change for change in since if change.path]
     named = [change for change in since if _is_named(demand, change)]
     own = [change for change in edits if demand.file and change.path.endswith(demand.file.rpartition("/")[2])]
-    for change in (*named, *own, *edits):
+    for changes in filter(None, (named, own, edits)):
+        change = max(changes, key=lambda change: _measure_relation(change, demand.message))
         if not change.path:
             command = f"`{_show_command(change, demand, folder)}`"
             return _Remedy(text=command, line=command, is_command=True)
-        line = _show_change(change, demand.message)
+        line = _show_change(change, demand.message, is_only=len(edits) == 1)
         where = f" in `{change.path}`" if change not in own else ""
         return _Remedy(
             text=f"{line}{where}" if line else f"a change of `{change.path}`",
@@ -425,19 +475,28 @@ def _is_named(demand: Demand, change: _Change) -> bool:
     return False
 
 
-def _show_change(change: _Change, message: str) -> str:
-    """Return the changed line that has most to do with a message; empty if no line of several has."""
+def _measure_relation(change: _Change, message: str) -> int:
+    """Return how many words of a message a change brought in."""
+    removed, added = compare_lines(change.before, change.after, with_comments=True)
+    new = set(words(message)) - set(words("\n".join(removed)))
+    return max((len(new & set(words(line))) for line in added), default=0)
+
+
+def _show_change(change: _Change, message: str, *, is_only: bool) -> str:
+    """Return the changed line that has most to do with a message; empty if none has, unless it is the only one."""
     removed, added = compare_lines(change.before, change.after, with_comments=True)
     wanted = set(words(message))
     new = wanted - set(words("\n".join(removed)))
     best = max(added, key=lambda line: len(new & set(words(line))), default="")
-    worst = max(removed, key=lambda line: len(wanted & set(words(line))), default="")
     before = find_nearest(best, removed)
-    if not new & set(words(best)) and not (before and len(added) == 1):
-        if wanted & set(words(worst)):
-            return f"nothing like `{_cut_line(worst)}`"
-        if len(added) != 1:
-            return ""
+    shared = len(new & set(words(best)))
+    is_related = shared > 1 or (shared == 1 and (is_only or len(new) <= _FEW_WORDS))
+    if _SUPPRESSED.search(best):
+        return ""
+    if not is_related and not (is_only and len(added) == 1 and _STATEMENT.match(best)):
+        worst = max(removed, key=lambda line: len(wanted & set(words(line))), default="")
+        is_telling = len(wanted & set(words(worst))) > 1 and worst[0].isalnum()
+        return f"nothing like `{_cut_line(worst)}`" if is_telling else ""
     is_short = len(before) + len(best) <= _MAX_SHOWN_LENGTH
     shown = f"`{_cut_line(best)}`" + (f" instead of `{_cut_line(before)}`" if before and is_short else "")
     return shown if best[0].isalnum() else f"the line {shown}"
@@ -453,9 +512,9 @@ def _find_explanation(said: Sequence[str], since: Sequence[_Change]) -> str:
     for text in reversed(said):
         for sentence in read_sentences(clean(text)):
             plain = sentence.text
-            if _FIRST_PERSON.search(plain) or not is_whole(plain):
+            if _FIRST_PERSON.search(plain) or not _CODE.search(plain) or not is_whole(plain):
                 continue
-            if states_rule(plain):
+            if _OBLIGES.search(plain) and states_rule(plain):
                 return plain.rstrip(" .")
             if _describes_what_is_used(plain, since):
                 return f"Use what is there: {plain.rstrip(' .')}"
@@ -463,16 +522,15 @@ def _find_explanation(said: Sequence[str], since: Sequence[_Change]) -> str:
 
 
 def _describes_what_is_used(sentence: str, since: Sequence[_Change]) -> bool:
-    """Return whether a sentence describes something that was there before and that the changes began to use."""
-    if any(map(is_past, list_words(_CODE.sub(" ", sentence)))):
-        return False
+    """Return whether a sentence says that there is something, which the changes began to use."""
     edits = [change for change in since if change.path]
-    for name in (identifier for code in _CODE.findall(sentence) for identifier in _IDENTIFIER.findall(code)):
-        word = re.compile(rf"\b{re.escape(name)}\b")
-        defined = re.compile(_DEFINES.format(re.escape(name), re.escape(name)), re.MULTILINE)
-        if any(
-            word.search(edit.after) and not word.search(edit.before) and not defined.search(edit.after)
-            for edit in edits
-        ):
-            return True
+    for match in _THERE_IS.finditer(sentence):
+        for name in _IDENTIFIER.findall(match[1]):
+            word = re.compile(rf"\b{re.escape(name)}\b")
+            defined = re.compile(_DEFINES.format(re.escape(name), re.escape(name)), re.MULTILINE)
+            if any(
+                word.search(edit.after) and not word.search(edit.before) and not defined.search(edit.after)
+                for edit in edits
+            ):
+                return True
     return False

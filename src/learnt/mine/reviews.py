@@ -39,6 +39,8 @@ _MAX_ANSWER_LENGTH = 120
 _MAX_HEADER_LENGTH = 90
 _MAX_PLACES = 5
 _MAX_SENTENCES = 40
+_MAX_SIGNS = 4
+_MAX_THREAD_LENGTH = 4_000
 _MAX_EXCERPT_LENGTH = 1_000
 _FILE = re.compile(
     r"`?\b((?:[\w.-]+/)*[\w-]+\.(?:[cm]?[jt]sx?|pyi?|go|rs|java|rb|kts?|cs|c|h|cc|cpp|hpp|swift|scala|exs?|php|"
@@ -69,11 +71,16 @@ _ANNOUNCED = re.compile(
     r"commentaire|comentario|observación)\b)",
     re.IGNORECASE,
 )
-_MARK = re.compile(
-    rf"^\W*(?:{_LABELS})\b|\b(?:finding|review|comment|remark|severity|befund|anmerkung|remarque|gravité|"
-    rf"comentario)|^\s*>|@\w+|"
-    r"\w\.\w{1,6}`?(?::\d|`?\W{0,3}line \d)|^`?[\w/.-]+\.\w{1,6}`?(?:$|[:,])",
-    re.IGNORECASE | re.MULTILINE,
+_LABELLED_LINE = re.compile(
+    rf"^\W*(?:\d+[.)]\W*)?(?:{_LABELS})\b|\bseverity\b|\bgravité\b", re.IGNORECASE | re.MULTILINE
+)
+_GRAVITY = re.compile(rf"\W*(?:{_LABELS})\W", re.IGNORECASE)
+_CLAUSE_END = re.compile(r"[,;:] ")
+# What is so today, or is about to be done, is no rule.
+_ABOUT_THE_PRESENT = re.compile(
+    r"\b(?:now|currently|already|no longer|any ?more|still|yet|so far|intentional(?:ly)?|let me|"
+    r"we (?:need|want|have to)|we'd|we'll|would)\b",
+    re.IGNORECASE,
 )
 _NAMES_SEVERITY = re.compile(rf"\bseverity:? ?\w|\((?:{_LABELS})\)|\[(?:{_LABELS})\]|gravité", re.IGNORECASE)
 # The beginning of an answer, which tells what was done; most start with a verb in the past.
@@ -83,6 +90,7 @@ _ANSWER_WORDS = frozenset(
     "resuelto corregido hecho arreglado both".split()
 )
 _ANSWER_LABEL = re.compile(r"^\W*\w+(?: (?:in|by|with) `?[0-9a-f]{6,40}`?)?\s*(?:[:,.]\s+|[:,.]?$)")
+_NO_ANSWERS = frozenset("let given read set".split())
 _HEADER_END = re.compile(r": |:$|\. | [—–-] |\n|> |\) |, ")
 # A place on a line of its own, which was joined with the sentence below it.
 _PLACE_ABOVE = re.compile(rf"^\W*(?:{_FILE.pattern})\W*\s(?=[A-Z`]\S* )")
@@ -162,38 +170,60 @@ def find_recurring(findings_by_review: Sequence[Sequence[ReviewFinding]]) -> Ite
                 yield _describe_finding(finding, "pattern", again, reviews=sum(map(bool, alike)))
 
 
-def looks_like_review(text: str) -> bool:
-    """Return whether a text may be a review; most messages are not, and this is cheap to see."""
-    return _MARK.search(text) is not None
+def read_thread(text: str) -> list[Remark]:
+    """Return the answered remarks of a review thread: a short text that starts with a remark, and tells what was done.
 
-
-def read_remarks(text: str) -> list[Remark]:
-    """Return the remarks of a review, with what was answered to each; nothing if the text is no review."""
+    Nothing for any other text.
+    """
+    if len(text) > _MAX_THREAD_LENGTH:
+        return []
     remarks: list[Remark] = []
-    is_review = False
     is_open = False  # whether the next paragraph belongs to the last remark
-    for block in read_blocks(clean(text[:_MAX_REVIEW_LENGTH])):
+    for block in read_blocks(clean(text)):
         if block.kind not in (ITEM, PARAGRAPH, QUOTE, HEADING):
             is_open = is_open and block.kind == CODE
             continue
         plain = strip_markup(block.text)
         starts = _starts_remark(block, plain)
-        is_review = is_review or starts
+        if not remarks and not starts:
+            return []
         if remarks and not starts and _is_answer(block, plain):
             last = remarks[-1]
             remarks[-1] = last.replace(is_answered=True, answer=last.answer or _read_answer(plain))
             is_open = False
-        elif is_open and remarks and not (starts and remarks[-1].is_answered):
+        elif is_open and not (starts and remarks[-1].is_answered):
             remarks[-1] = _extend(remarks[-1], plain)
         else:
             remarks.append(_extend(Remark(), plain))
             is_open = True
-    return remarks[:_MAX_FINDINGS] if is_review else []
+    return [remark for remark in remarks[:_MAX_FINDINGS] if remark.is_answered]
+
+
+def read_remarks(text: str) -> list[Remark]:
+    """Return the remarks in a review that say how grave they are, for example in a list that a person pastes."""
+    if not _LABELLED_LINE.search(text):
+        return []
+    remarks: list[Remark] = []
+    is_open = False
+    for block in read_blocks(clean(text[:_MAX_REVIEW_LENGTH])):
+        plain = strip_markup(block.text) if block.kind in (ITEM, PARAGRAPH, QUOTE) else ""
+        if plain and (_GRAVITY.match(plain) or _NAMES_SEVERITY.search(plain[:_MAX_HEADER_LENGTH])):
+            remarks.append(_extend(Remark(), plain))
+            is_open = True
+        elif plain and is_open and block.kind != ITEM:
+            remarks[-1] = _extend(remarks[-1], plain)
+        else:
+            is_open = False
+    return remarks[:_MAX_FINDINGS]
 
 
 def find_rules(remark: Remark) -> list[str]:
     """Return the sentences of a remark that hold in general."""
-    return [sentence for sentence in remark.sentences if states_rule(sentence)]
+    return [
+        sentence
+        for sentence in remark.sentences
+        if states_rule(sentence) and not _ABOUT_THE_PRESENT.search(_CLAUSE_END.split(sentence)[0])
+    ]
 
 
 def describe_remark(remark: Remark, rules: Sequence[str], answer: str) -> Discovery:
@@ -248,8 +278,9 @@ def _capitalise(sentence: str) -> str:
 def _starts_remark(block: Block, plain: str) -> bool:
     """Return whether a block starts like a remark: with a label, a place, or as a quotation."""
     place = _PLACE.search(plain[:_MAX_HEADER_LENGTH])
-    is_placed = place is not None and (place.start() < 4 or ":" in place[0] or " " in place[0])
-    return bool(block.kind == QUOTE or is_placed or _ANNOUNCED.match(plain) or _NAMES_SEVERITY.search(plain[:120]))
+    is_placed = place is not None and place.start() < _MAX_SIGNS
+    is_labelled = _NAMES_SEVERITY.search(plain[:_MAX_HEADER_LENGTH]) is not None
+    return block.kind == QUOTE or is_placed or is_labelled or _ANNOUNCED.match(plain) is not None
 
 
 def _is_answer(block: Block, plain: str) -> bool:
@@ -257,7 +288,8 @@ def _is_answer(block: Block, plain: str) -> bool:
         return False
     start = _ANSWERED.match(plain.lower())
     found = list_words(plain[start.end() if start else 0 :][:80])
-    return bool(found) and (found[0].lower() in _ANSWER_WORDS or is_past(found[0]))
+    first = found[0].lower() if found else ""
+    return first in _ANSWER_WORDS or (is_past(first) and first not in _NO_ANSWERS)
 
 
 def _strip_header(sentence: str) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from learnt.model import Value
 
@@ -111,7 +112,7 @@ class Part(Value):
     @property
     def intent(self) -> tuple[str, ...]:
         """The program and its subcommands, such as `gh pr diff`, `go test` or `grep`."""
-        return (self.program, *_list_subcommands(self.words))
+        return (self.program, *_read_subcommands(self.words))
 
     @property
     def request(self) -> tuple[str, ...]:
@@ -131,6 +132,12 @@ def split_command(command: str) -> tuple[Part, ...]:
     started = [part for part, _ in _split(_simplify(command)) if part.words]
     kept = [part for part in started if not (part.source and part.program in _FILTERS)]
     return tuple(part for part in kept if part.program not in _SETUP_PROGRAMS) or tuple(kept[:1])
+
+
+def find_filter(command: str, program: str) -> Part | None:
+    """Return the filter of this name that a command line pipes something into; None if there is none."""
+    parts = (part for part, _ in _split(_simplify(command)) if part.words)
+    return next((part for part in parts if part.source and part.program == program), None)
 
 
 def folder_of(command: str) -> str:
@@ -162,17 +169,19 @@ def list_programs(command: str) -> tuple[str, ...]:
 
 def is_check(part: Part) -> bool:
     """Return whether a part runs tests, a linter or a build, which fail because of the code."""
-    return bool(_find_check_words(part))
+    return bool(_find_check_words(part.words))
 
 
 def is_build(part: Part) -> bool:
     """Return whether a part only builds."""
-    checks = _find_check_words(part)
+    checks = _find_check_words(part.words)
     return bool(checks) and checks <= _BUILDS
 
 
-def _find_check_words(part: Part) -> set[str]:
+@lru_cache(maxsize=2_000)
+def _find_check_words(words: tuple[str, ...]) -> set[str]:
     """Return the words that show that a part runs a check."""
+    part = Part(words=words)
     plain = [word for word in part.words[1:] if not word.startswith("-")]
     prepares = _WORD_PARTS.split(part.intent[-1])[0] in _PREPARES or part.words[:2] in _INSTALLS_EXACTLY
     if prepares or part.program == "git" or part.program in _LOOKING | _FILE_CHANGERS | _SETUP_PROGRAMS:
@@ -218,12 +227,6 @@ def compare_words(failed: Part, worked: Part) -> tuple[tuple[str, ...], tuple[st
         tuple(word for word in dict.fromkeys(failed.words) if word not in worked.words),
         tuple(word for word in dict.fromkeys(worked.words) if word not in failed.words),
     )
-
-
-def measure_likeness(first: Part, second: Part) -> float:
-    """Return the share of words that two parts have in common, from 0 to 1."""
-    first_words, second_words = set(first.words), set(second.words)
-    return len(first_words & second_words) / max(len(first_words | second_words), 1)
 
 
 def _simplify(command: str) -> str:
@@ -298,6 +301,11 @@ def _name_program(word: str) -> str:
     return word.strip("'\"").rpartition("/")[2].lower()
 
 
+@lru_cache(maxsize=2_000)
+def _read_subcommands(words: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(_list_subcommands(words))
+
+
 def _list_subcommands(words: tuple[str, ...]) -> Iterator[str]:
     """Yield the subcommands: plain words up to the first verb, and the program or script that a starter starts."""
     program = _name_program(words[0])
@@ -310,7 +318,7 @@ def _list_subcommands(words: tuple[str, ...]) -> Iterator[str]:
         word = words[index]
         if word == "-m" and is_started:
             yield word
-        elif word.startswith("-"):
+        elif word.startswith(("-", "+")):
             index += int(_takes_value(words, index))
         elif not _is_request(word, is_started=is_started, only_verbs=only_verbs):
             return
@@ -344,7 +352,7 @@ def _is_script(word: str) -> bool:
 def _takes_value(words: tuple[str, ...], index: int) -> bool:
     """Return whether the word behind an option is its value: it does not look like a subcommand, or one follows."""
     option, value = words[index], words[index + 1] if index + 1 < len(words) else "-"
-    if value.startswith("-") or "=" in option or option.startswith("--no-") or option == "--":
+    if value.startswith("-") or "=" in option or option.startswith(("--no-", "+")) or option == "--":
         return False
     if not _PLAIN_WORD.fullmatch(value):
         return True

@@ -55,6 +55,7 @@ _CONDITION = re.compile(
     r"excepto|salvo|solo|sólo|cuando|sin|pero|antes|después)\b",
     re.IGNORECASE,
 )
+_SUBORDINATE = re.compile(r"\b(?:that|whether|which|who|how|why|dass|ob|que|qui|quien)\s", re.IGNORECASE)
 _SPAN_LENGTHS = (48, 40, 32, 24)
 _MIN_LENGTH = 20
 _MAX_LENGTH = 1_000
@@ -116,9 +117,18 @@ def _drop_clauses(text: str, boundary: re.Pattern[str]) -> Iterator[str]:
         ends += [end.span() for end in _AND.finditer(masked) if _starts_clause(end[1])]
     for start, end in sorted(ends, reverse=True):
         head = _strip(text[:start])
-        is_sentence = len(head) >= _MIN_LENGTH and not _OPEN_END.search(head) and is_whole(head)
+        is_sentence = len(head) >= _MIN_LENGTH and not _OPEN_END.search(head) and is_whole(head) and _ends_clause(head)
         if is_sentence and not _CONDITION.match(masked[end:]):
             yield head
+
+
+def _ends_clause(head: str) -> bool:
+    """Return whether the last clause has a verb, so that it is not cut between its subject and its predicate."""
+    subordinate = list(_SUBORDINATE.finditer(head))
+    if not subordinate:
+        return True
+    words = re.findall(r"[^\W\d_]+(?:['’]\w+)?", head[subordinate[-1].end() :].lower())
+    return any(is_auxiliary(word) or is_present(word) for word in words)
 
 
 def _starts_clause(word: str) -> bool:

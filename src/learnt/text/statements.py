@@ -59,7 +59,7 @@ _PLACES = frozenset(
 )
 _FILLERS = frozenset(
     "always must should need needs needed ought shall may might can could please sure ensure remember note "
-    "beware important really very just simply plain only ever again first then also still actually currently every "
+    "beware important really very just simply plain ever again then also still actually currently "
     "immer muss müssen soll sollte bitte toujours doit doivent faut siempre debe deben hay "
     "der die das den dem des ein eine einen einem einer und oder ist sind wird werden hier im am von zu mit "
     "le la les un une et ou est sont du des à au aux el los las una y o es son del al con de que se lo "
@@ -142,7 +142,7 @@ class Statement(Value):
 
 def read_statement(text: str) -> Statement:
     """Return what a text affirms, denies and names."""
-    reader = _Reader()
+    reader = _ClauseReader()
     for token in _TOKEN.finditer(_MAKE_SURE.sub("", text[:_MAX_LENGTH])):
         reader.take(token)
     return reader.end()
@@ -160,7 +160,7 @@ def find_opposites(some: Iterable[str], others: Iterable[str]) -> frozenset[str]
     return next((pair for pair in pairs if pair in _OPPOSITES), frozenset())
 
 
-class _Reader:
+class _ClauseReader:
     """Collects the words of a text, clause by clause."""
 
     def __init__(self) -> None:

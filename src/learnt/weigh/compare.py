@@ -32,6 +32,7 @@ REPEATS, SUPERSEDES, CONTRADICTS, UNRELATED, UNSURE = RELATIONS = (
 _SPECIFIC_WEIGHT = 2.0
 _MIN_CONFLICT = 0.7
 _MIN_ALIKE = 0.4
+_MIN_CONTAINED = 0.5  # what says less in the same words may be about something else
 _MIN_SHARED = 0.7
 _MIN_SUBJECT = 0.4
 _MAX_NAMED = 3
@@ -66,7 +67,7 @@ class Verdict(str):
         return str(self)
 
 
-class Reading(Value):
+class Meaning(Value):
     """What a learning says: its title as a statement, and everything that all its texts name."""
 
     statement: Statement
@@ -75,12 +76,12 @@ class Reading(Value):
     text: str
 
 
-def read(learning: Learning) -> Reading:
+def read(learning: Learning) -> Meaning:
     """Return what a learning says."""
     title = learning.advise(learning.title).replace(": ", " ", 1) if learning.polarity == "avoid" else learning.title
     texts = (title, learning.observation, learning.implication, learning.action)
     statements = [read_statement(text) for text in texts if text]
-    return Reading(
+    return Meaning(
         statement=statements[0],
         words=frozenset().union(*(statement.all_words for statement in statements)),
         specifics=frozenset().union(*(statement.specifics for statement in statements)),
@@ -90,12 +91,12 @@ def read(learning: Learning) -> Reading:
 
 def compare(older: Learning, newer: Learning) -> Verdict:
     """Return how a newer learning relates to an older one."""
-    return compare_readings(read(older), read(newer))
+    return compare_meanings(read(older), read(newer))
 
 
-def compare_readings(older: Reading, newer: Reading) -> Verdict:
+def compare_meanings(older: Meaning, newer: Meaning) -> Verdict:
     """Return how a newer learning relates to an older one, from what they say."""
-    relation, reason = _Comparison(older, newer).decide()
+    relation, reason = _Pair(older, newer).decide()
     old, new = older.statement.words, newer.statement.words
     return Verdict(
         relation,
@@ -106,10 +107,10 @@ def compare_readings(older: Reading, newer: Reading) -> Verdict:
     )
 
 
-class _Comparison:
+class _Pair:
     """Two learnings, and what they have in common."""
 
-    def __init__(self, older: Reading, newer: Reading) -> None:
+    def __init__(self, older: Meaning, newer: Meaning) -> None:
         self._older, self._newer = older, newer
         self._old, self._new = older.statement, newer.statement
         self._specifics = older.specifics | newer.specifics
@@ -125,21 +126,21 @@ class _Comparison:
             return SUPERSEDES, "says that it is no longer so"
         if conflict:
             return CONTRADICTS, conflict
-        is_alike = self._share(self._shared, self._old.words | self._new.words) >= _MIN_ALIKE or (
-            bool(self._shared) and self._shared == self._smaller
-        )
-        if is_alike:
-            return self._decide_alike()
+        share = self._share(self._shared, self._old.words | self._new.words)
+        if share >= _MIN_ALIKE:
+            return self._decide_alike(share)
         if _is_same_replacement(self._old, self._new) and not (self._adds | self._lacks) & self._specifics:
             return REPEATS, "recommends and rejects the same"
         return UNRELATED, "says something else"
 
-    def _decide_alike(self) -> tuple[str, str]:
+    def _decide_alike(self, share: float) -> tuple[str, str]:
         turned = self._list_turned()[0] - (self._old.places & self._new.places)
         if turned:
             return UNSURE, f"perhaps the other side of: {_name(turned)}"
         if _is_turned_round(self._old, self._new):
             return UNSURE, "the same words in another order"
+        if (not self._adds) != (not self._lacks) and share < _MIN_CONTAINED:
+            return UNSURE, "perhaps about something else"
         if not self._adds:
             return REPEATS, f"says less: {_name(self._lacks)}" if self._lacks else "says the same"
         if not self._lacks:
