@@ -169,7 +169,7 @@ _WHAT_WAS_DONE = (
     _feature(
         "here and now",
         -1.0,
-        r"""current(?:ly)? · at the moment · as of now · for now · so far · yet · still · today · yesterday
+        r"""current(?:ly)? · existing · at the moment · as of now · for now · so far · yet · still · today · yesterday
         last (?:week|night|tuesday|month) · the (?:new|remaining|failing|flaky) · these tests
         this (?:time|run|morning|change|commit|pr|branch|pull request|patch|release|diff|ticket|week|test)""",
     ),

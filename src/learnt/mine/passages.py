@@ -310,7 +310,7 @@ def _join_to_previous(rated: Sequence[_Rated], number: int) -> Lesson | None:
     """Return the lesson in a sentence that is about the one before it: that one is the title; None if it is none."""
     previous, main = rated[number - 1] if number else None, rated[number]
     title = choose_clause(previous.statement) if previous and can_state(previous.statement) else ""
-    if previous is None or not title or not stands_alone(title):
+    if previous is None or previous.is_report or not title or not stands_alone(title):
         return None
     observation = f"{previous.sentence} {main.sentence}"
     return Lesson(title=title, action=main.sentence, observation=observation, rating=main.total, is_order=main.is_order)
