@@ -329,7 +329,7 @@ def test_each_task_is_one_call_and_what_the_model_says_is_done_as_far_as_it_may_
 
 
 def _lasting(shown: str) -> dict[str, Any]:
-    """What `show` tells, but for what being shown to agents changes, and for what other learnings say."""
+    """What `show` tells, but for what being shown to agents changes."""
     changing = ("times_injected", "last_injected_at", "impact", "evidence", "similar")
     return {name: value for name, value in json.loads(shown).items() if name not in changing}
 
@@ -400,7 +400,7 @@ def test_of_a_conversation_the_model_reads_both_sides_and_what_the_rules_found_i
         (question,) = asked.asked
     for part in (f"User: {prompt}", "Agent: Mended the tills.", "then worked: uv run pytest tests", "`when`"):
         assert part in question
-    learning = shop.all()[told["title"]]
+    (learning,) = shop.all().values()
     assert (learning.cues, learning.kind) == (("the till test does not start", "pytest is missing"), "gotcha")
 
 

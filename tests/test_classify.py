@@ -94,6 +94,8 @@ def test_avoid_is_said_where_the_title_does_not() -> None:
         ("The lock file is generated with `uv lock`", "build"),
         ("Azure DevOps pipelines read `azure-pipelines.yml` from main", "azure-devops"),
         ("Close the cursor before the commit", ""),
+        ("Run `make seed` before the tests", ""),
+        ("Mocks of the clock hide flaky timeouts", "testing"),
         ("Prices are integers of cents", ""),
         ("Dates in the export are local times", ""),
     ],

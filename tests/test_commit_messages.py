@@ -51,7 +51,7 @@ def test_a_revert_says_what_is_not_to_be_done_again_and_why() -> None:
     found = observe_commit('Revert "feat: Cache the index in a file (#12)"', body)
 
     assert found is not None
-    assert found.text == "Do not redo “Cache the index in a file”"
+    assert found.text == "Do not redo “Cache the index in a file”: Two workers share the file"
     assert found.excerpt == "Two workers share the file, and the second one truncates it while it is read."
 
 

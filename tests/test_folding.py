@@ -245,3 +245,14 @@ def test_a_long_sentence_becomes_a_whole_title_and_stays_in_the_observation(memo
 
     assert learning.title == "Run `make fixtures` before the integration tests of the shop"
     assert learning.observation == text
+
+
+def test_what_waits_for_a_decision_does_not_swallow_what_agents_conclude(memory: Memory) -> None:
+    waiting = memory.add(RULE, origin="agent")
+    change = Change(what="propose", who="test", at=1)
+    with memory.context.store.transaction():
+        learnings.change(memory.context.store.database, waiting.id, lambda _: {"status": "proposed"}, change)
+    (new,) = report(memory, "task_1", "Run `uv run pytest`, not `python -m pytest`.")
+
+    assert memory.get(new).status == "active"
+    assert memory.get(waiting.id).recurrences == 0

@@ -387,7 +387,8 @@ def _find_first_sentence(text: str) -> str:
     line = fold(lines[start])
     for following in map(fold, lines[start + 1 :]):
         is_wrapped = following[:1].islower() or (len(line) >= _MIN_WRAPPED_LENGTH and following[:1].isalnum())
-        if not is_wrapped or line.endswith((".", "!", "?", ":")) or len(line) > 2 * TITLE_LIMIT:
+        is_ended = line.endswith((".", "!", "?", ":")) or len(line) > 2 * TITLE_LIMIT
+        if not is_wrapped or is_ended or _FIELD.match(following):
             break
         line = f"{line} {following}"
     return first_sentence(line)

@@ -81,6 +81,8 @@ def add_or_repeat(
     if known is None:
         learning = make()
         similar = find_similar(database, learning)
+        # What waits for a person's decision takes in only what waits as well.
+        similar = [one for one in similar if one.learning.status != "proposed" or learning.status == "proposed"]
         known = next((one.learning for one in similar if _recurs(context, one, conversation)), None)
         if known is None:
             return _add(database, learning, similar, who=who, at=at)
@@ -92,7 +94,7 @@ def _add(
     database: Database, learning: Learning, similar: Sequence[Similar], *, who: str, at: int
 ) -> tuple[Learning, bool]:
     """Within a transaction: revise a known learning that says less, or add one that is linked to the nearest one."""
-    revised = next((one for one in similar if _may_revise(database, one)), None)
+    revised = next((one for one in similar if _may_revise(database, one, learning)), None)
     if revised is not None:
         return _revise(database, revised, learning, who=who, at=at), False
     what = "propose" if learning.status == "proposed" else "add"
@@ -109,15 +111,14 @@ def _recurs(context: Context, similar: Similar, conversation: str) -> bool:
     return not verdict.lacks or bool(known.vouched) or is_own
 
 
-def _may_revise(database: Database, similar: Similar) -> bool:
+def _may_revise(database: Database, similar: Similar, newer: Learning) -> bool:
     """Return whether a learning that says more may take the place of a known one: nobody has a stake in it yet."""
     known, verdict = similar.learning, similar.verdict
     is_unused = not (known.vouched or known.pinned or known.times_injected or known.recurrences)
     is_unmarked = not (known.times_helpful or known.times_not_helpful)
     says_more = verdict == SUPERSEDES and not verdict.lacks
-    return (
-        says_more and known.status == "active" and is_unused and is_unmarked and not evidence.exists(database, known.id)
-    )
+    is_agents = known.status == newer.status == "active" and known.origin in ("agent", "model")
+    return says_more and is_agents and is_unused and is_unmarked and not evidence.exists(database, known.id)
 
 
 def _revise(database: Database, revised: Similar, learning: Learning, *, who: str, at: int) -> Learning:

@@ -104,7 +104,7 @@ class Learnings:
             text = learning.observation or learning.title
             discovery = Discovery(type="pattern", text=text, rule="words", task=learning.task)
             refuse(self._context, lambda: learning, discovery, reason, who=who, at=now)
-        raise WrongRequest(f"not kept, because it is {reason}", hint=_WHAT_TO_WRITE)
+        raise WrongRequest(f"not kept: {reason}", hint=_WHAT_TO_WRITE)
 
     def similar(self, learning: str | Learning, *, limit: int = 10) -> list[Similar]:
         """Return the learnings in the same store that resemble a learning, with how the newer one relates to it."""

@@ -435,9 +435,11 @@ class _Intake:
     ) -> None:
         """Add a learning, or count a recurrence of the known learning, with the discovery as its evidence."""
         now, who = self._context.clock(), self._who(origin)
-        status = "proposed" if self._task.type == "commit" else "active"  # anybody may have written a commit message
-        make = partial(self._make, draft, discovery, origin=origin, status=status)
-        learning, is_new = add_or_repeat(self._context, known, make, task=self._task.id, who=who, at=now, talk=Talk())
+        # Anybody may have written a commit message: it is proposed, and is no conversation that speaks for a learning.
+        is_commit = self._task.type == "commit"
+        make = partial(self._make, draft, discovery, origin=origin, status="proposed" if is_commit else "active")
+        task = "" if is_commit else self._task.id
+        learning, is_new = add_or_repeat(self._context, known, make, task=task, who=who, at=now, talk=Talk())
         mined.add(self._database, discovery, at=now, learning=learning.id)
         if is_new or learning.id not in self.report.repeated:
             new = "proposed" if learning.status == "proposed" else "learnings"

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from learnt.clients.kit.transcript import Step
-from learnt.mine.complaint import find_missing_program, generalise_error, generalise_paths, is_in_code, is_telling
+from learnt.mine.complaint import find_missing_program, generalise_error, generalise_paths, is_in_code, rate_clause
 from learnt.mine.shell import Part, find_filter
 from learnt.model import TITLE_LIMIT, Discovery, Value
 
@@ -33,7 +33,7 @@ _ERROR_LABEL = re.compile(
     r"\w*(?:Error|Exception))\b(?: from \w+)?(?: [A-Z]+\d+)?(?: ?\([\w. ]{1,30}\))?[:!\]]+\s*)+",
     re.IGNORECASE,
 )
-_CLAUSE_END = re.compile(r"; |\. |, | - |: | (?=\()")
+_CLAUSE_END = re.compile(r"; |(?<!e\.g)(?<!i\.e)\. |, | - |: | (?=\()")
 _MAX_CLAUSES = 12
 _MIN_REASON_WORDS = 2
 _CONJUNCTION = re.compile(r"^(?:but|and|or|so|because|while|which) ")
@@ -151,11 +151,17 @@ class WorkingCall(Value):
         return (part for call in self.since for part in call.parts)
 
 
+def name_command(part: Part) -> str:
+    """Return a program as it was called, and its subcommands: `./gradlew test`."""
+    program = part.words[0] if len(part.words[0]) <= _MAX_PROSE_LENGTH else part.program
+    return " ".join((program, *part.intent[1:])).replace("`", "'")
+
+
 def fit_title(head: str, reason: str) -> str:
     """Return a title with its reason, with the most telling clauses of the reason, or without: it is never cut."""
     room = TITLE_LIMIT - len(head) - 2
     fitting = [clause for clause in _list_clauses(reason) if len(clause) <= room]
-    best = max(fitting, key=len, default="")
+    best = max(fitting, key=lambda clause: (clause == reason, rate_clause(clause), len(clause)), default="")
     return f"{head}: {best}" if best else head
 
 
@@ -164,16 +170,18 @@ def _list_clauses(reason: str) -> Iterator[str]:
     if len(reason) >= _MIN_REASON_LENGTH:
         yield reason
     marks = list(_CLAUSE_END.finditer(reason))[:_MAX_CLAUSES]
-    starts, ends = [0, *(mark.end() for mark in marks)], [*(mark.start() for mark in marks), len(reason)]
-    for number, start in enumerate(starts):
-        for end in ends[number:]:
+    starts = [0, *(mark.end() for mark in marks)]
+    ends = [*(mark.start() for mark in marks if mark[0] != ": "), len(reason)]  # a label is no reason
+    for start in starts:
+        for end in ends:
             clause = _CONJUNCTION.sub("", reason[start:end])
-            if len(clause.split()) >= _MIN_REASON_WORDS and _is_balanced(clause) and is_telling(clause):
+            if len(clause.split()) >= _MIN_REASON_WORDS and _is_balanced(clause) and rate_clause(clause):
                 yield clause
 
 
 def _is_balanced(text: str) -> bool:
-    return all(text.count(sign) % 2 == 0 for sign in '"`') and text.count("(") == text.count(")")
+    is_paired = all(text.count(pair[0]) == text.count(pair[1]) for pair in ("()", "[]", "{}"))
+    return is_paired and all(text.count(sign) % 2 == 0 for sign in '"`') and text[:1] not in "<)]}"
 
 
 def show_command(part: Part, folder: str, kept: Collection[str] = ()) -> str:
@@ -189,7 +197,7 @@ def show_command(part: Part, folder: str, kept: Collection[str] = ()) -> str:
     changed = [format_command(Part(words=(word,)), folder) for word in shown]
     settings = _as_prefix(format_settings((word for word in part.settings if word in kept), folder))
     changed = changed or settings
-    short = f"{' '.join((*settings, *part.intent))} … {' '.join(changed if changed != settings else ())}".rstrip()
+    short = f"{' '.join((*settings, name_command(part)))} … {' '.join(changed if changed != settings else ())}".rstrip()
     return short if changed and len(short) < len(text) else text
 
 

@@ -63,24 +63,40 @@ _FOLDER = r"`((?:[\w.*-]+/){2,})`"
 # Names that stand in every project say nothing about a learning.
 _COMMON_FILE = r"(?i)(?:readme|changelog|license|contributing|index|main|app|mod|lib|test|tests|__init__)\.\w+"
 _MAX_TRIGGERS = 3
+_MIN_WEIGHT = 2
 _MIN_ERROR_WORDS = 4
-# The topics that agents' categories name, the narrower ones first, each with its words; `*` stands for any ending.
+# The topics that agents' categories name, the narrower ones first, each with its words. `*` stands for any ending; one
+# word is enough, except those with a `?`, which stand in texts about anything.
 _TOPICS = {
     "azure-devops": "azure devops, azure pipeline*, azure-pipelines*, az repos, az pipelines, az boards, az devops",
     "pytest": "pytest, conftest",
-    "testing": "test, tests, testing, test suite, e2e, flaky, unittest, jest, vitest, playwright, cypress, rspec, "
-    "junit, fixture, fixtures, mock, mocks, mocking, mocked, coverage, prueba, pruebas",
-    "security": "secret, secrets, password*, passwort*, credential*, api key, api keys, access token*, authentication, "
-    "authorization, permission, permissions, csrf, xss, sql injection, encrypt*, sanitiz*, vulnerab*, oauth, jwt, pii, "
-    "mot de passe, contraseña*",
-    "git": "git, commit message*, rebas*, pull request, pull requests, cherry-pick*, worktree*, branch, branches, "
-    "merge conflict*, force push*, force-push*",
-    "infrastructure": "docker*, container, containers, kubernetes, k8s, kubectl, helm, terraform, ansible, deploy*, "
-    "staging, ci, pipeline, pipelines, nginx, load balancer*, gcloud, aws, s3, cron*, rollback*",
-    "architecture": "architectur*, layer, layers, module boundar*, service boundar*, microservice*, coupling, coupled, "
-    "circular import*, circular dependenc*, domain model, monorepo, public api",
-    "build": "build, builds, compil*, bundl*, webpack, vite, npm, pnpm, yarn, cargo, gradle*, mvn, maven, cmake, "
-    "lock file*, lockfile*, package manager*, lint*, formatter*, tsc, mypy, ruff, eslint, uv, pip, poetry",
+    "testing": (
+        "test?, tests?, testing?, test suite?, unit test*, integration test*, end-to-end test*, e2e, flaky, "
+        "jest, unittest, vitest, playwright, cypress, rspec, junit, fixture?, fixtures?, mock?, mocks?, "
+        "mocking?, coverage?, prueba?, pruebas?"
+    ),
+    "security": (
+        "secret?, secrets?, password*, passwort*, credential*, api key, api keys, access token*, permission?, "
+        "authentication?, authorization?, permissions?, csrf, xss, sql injection, encrypt*, sanitiz*, "
+        "vulnerab*, oauth, jwt, pii, mot de passe, contraseña*"
+    ),
+    "git": (
+        "git, commit message*, rebas*, pull request, pull requests, cherry-pick*, worktree*, branch?, "
+        "branches?, merge conflict*, force push*, force-push*"
+    ),
+    "infrastructure": (
+        "docker*, container?, containers?, kubernetes, k8s, kubectl, helm, terraform, ansible, deploy?, "
+        "deploys?, deployment?, deployments?, staging?, ci?, pipeline?, pipelines?, nginx, load balancer*, "
+        "gcloud, aws, s3, rollback*"
+    ),
+    "architecture": (
+        "architectur*, layer?, layers?, module boundar*, service boundar*, microservice*, coupling, circular "
+        "import*, circular dependenc*, domain model, monorepo?, public api?"
+    ),
+    "build": (
+        "build?, builds?, compil*, bundl*, webpack, vite, npm, pnpm, yarn, cargo, gradle*, mvn, maven, cmake, "
+        "lint*, lock file*, lockfile*, package manager*, formatter*, tsc, mypy, ruff, eslint, uv, pip, poetry"
+    ),
 }
 
 
@@ -124,19 +140,34 @@ def find_category(title: str, action: str = "") -> str:
     """Return the topic of a learning among those that agents' categories name; empty if none is clearly its topic."""
     title, action = title[:_MAX_LENGTH].lower(), action[:_MAX_LENGTH].lower()
     counts = {
-        topic: 2 * len(set(re.findall(pattern, title))) + len(set(re.findall(pattern, action)))
-        for topic, pattern in _topic_patterns().items()
+        topic: sum(weight * _count(pattern, title, action) for weight, pattern in ((2, strong), (1, weak)) if pattern)
+        for topic, (strong, weak) in _topic_patterns().items()
     }
     best = max(counts, key=lambda topic: counts[topic])
-    return best if counts[best] >= 2 else ""
+    return best if counts[best] >= _MIN_WEIGHT else ""
+
+
+def _count(pattern: str, title: str, action: str) -> int:
+    """Return how many words of a topic a title has, and of the action at most one."""
+    return len(set(re.findall(pattern, title))) + bool(re.search(pattern, action) and re.search(pattern, title))
 
 
 @cache
-def _topic_patterns() -> dict[str, str]:
+def _topic_patterns() -> dict[str, tuple[str, str]]:
+    """Return for each topic a pattern of its own words, and one of the words that stand in other texts, too."""
+    lists = {topic: words.split(", ") for topic, words in _TOPICS.items()}
     return {
-        topic: r"\b(?:" + "|".join(re.escape(word).replace(r"\*", r"\w*") for word in words.split(", ")) + r")\b"
-        for topic, words in _TOPICS.items()
+        topic: (
+            _make_pattern(word for word in words if not word.endswith("?")),
+            _make_pattern(word.removesuffix("?") for word in words if word.endswith("?")),
+        )
+        for topic, words in lists.items()
     }
+
+
+def _make_pattern(words: Iterable[str]) -> str:
+    choices = "|".join(re.escape(word).replace(r"\*", r"\w*") for word in words)
+    return rf"\b(?:{choices})\b" if choices else ""
 
 
 def find_triggers(title: str, action: str = "", observation: str = "", *, given: Triggers) -> Triggers:

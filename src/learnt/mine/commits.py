@@ -17,9 +17,19 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from learnt.mine.passages import Lesson, Passage, can_state, choose_clause, find_lesson, list_beginnings, read_passages
+from learnt.mine.passages import (
+    Lesson,
+    Passage,
+    add_odds,
+    can_state,
+    choose_clause,
+    find_lesson,
+    list_beginnings,
+    read_passages,
+)
 from learnt.mine.rating import hide_code, is_order, names_something, rate
-from learnt.mine.references import capitalise, stands_alone
+from learnt.mine.references import capitalise, stands_alone, starts_with_reference
+from learnt.mine.sentence_model import COMMITS
 from learnt.model import TITLE_LIMIT, Discovery
 from learnt.text.clean import clean, fold
 from learnt.text.sentences import ITEM, is_whole, split_sentences
@@ -27,6 +37,7 @@ from learnt.text.sentences import ITEM, is_whole, split_sentences
 _MAX_BODY_LENGTH = 20_000
 _MAX_REASON_LENGTH = 450
 _MIN_RATING = 2.0
+_MIN_WITH_ODDS = 1.0
 
 _SCOPE = re.compile(r"^(?:\[[\w ./-]+\]\s*|[\w./-]+(?:\([^()]*\))?!?:\s+)(?=\S)")
 _NUMBER = re.compile(r"\s*\((?:GH-|PR )?#?\d+\)$|\s+#\d+$")
@@ -46,7 +57,17 @@ _REPAIRS = re.compile(
     r"(?:crash|leak|fail|break|hang|panic|error|segfault|deadlock|die|chok|rac))",
     re.IGNORECASE,
 )
-# A subject that says how things are (not) to be done.
+# A subject that tells what was changed: a feature, a defect, the shape of the code.
+_CHANGES = re.compile(
+    r"^(?:add|implement|support|allow|refactor|rename|move|extract|simplif|improve|clean|update|remove|drop|delete|speed|"
+    r"show|translate|ensure|make|introduce|replace|create|rework|rewrite|split|convert|port|test|expose|provide|change|"
+    r"tweak|adjust|extend|include|optimi|reduce|enable|raise|return|check|prevent|detect|print|log|emit|accept|respect|"
+    r"get|set|pass|copy|parse|inline|unif|factor|share|reuse|define|declare|mark|annotate|type|import|export|register|"
+    r"report|warn|display|render|read|write|load|save|store|track|count|generate|build|compute|cache|skip|ignore|filter|"
+    r"sort|try|edit|flip|link|trim)\w*\b",
+    re.IGNORECASE,
+)
+# A subject that says how things are (not) to be done, whatever its verb.
 _DECIDES = re.compile(
     r"^(?:do not|don['’]t|never|avoid|stop|keep|always|pin|prefer|disable|only (?:use|run|call|build|allow))\b|"
     r"\b(?:instead of|rather than)\b|, not |\bonly$|\b(?:nicht|nie|statt)\b",
@@ -172,17 +193,39 @@ def _learn_from_revert(change: str, passages: list[Passage], evidence: Discovery
     return evidence.replace(rule="revert", text=title, failed=change, worked=rule.rstrip("."), excerpt=reason)
 
 
-def _find_reason(passage: Passage, *, must_last: bool = False) -> str:
-    """Return the sentences of a paragraph that say why; empty if none does, or if what they say was only then."""
+def _find_reason(passage: Passage) -> str:
+    """Return the sentences of a paragraph that say why a change was taken back; empty if none does."""
+    whole = _list_reasons(passage)
+    return _take(whole, _MAX_REASON_LENGTH) if any(_gives_reason(one) or _lasts(one) for one in whole) else ""
+
+
+def _list_reasons(passage: Passage) -> list[str]:
+    """Return the whole sentences of a paragraph that are no plans, without the end of an argument at its start."""
     whole = [sentence for sentence in passage.sentences if can_state(sentence) and not _is_plan(sentence)]
-    if must_last:
-        whole = [sentence for sentence in whole if not _ABOUT_COMMIT.search(sentence)]
     while whole and _CONTINUES.match(whole[0]):
         whole.pop(0)
-    gives_reason, lasts = any(map(_gives_reason, whole)), any(map(_lasts, whole))
-    if not (gives_reason and lasts if must_last else gives_reason or lasts):
-        return ""
-    return _take(whole, _MAX_REASON_LENGTH)
+    return whole
+
+
+def _find_lasting_reason(passage: Passage, *, is_plain: bool) -> str:
+    """Return the sentences of a paragraph that say why things are to be done so; empty if none does.
+
+    `is_plain` says that the subject leaves no doubt that it decides something. Otherwise the model must agree.
+    """
+    whole = [sentence for sentence in _list_reasons(passage) if not _ABOUT_COMMIT.search(sentence)]
+    is_plain = is_plain and any(map(_gives_reason, whole)) and any(map(_lasts, whole))
+    return _take(whole, _MAX_REASON_LENGTH) if is_plain or _has_likely_reason(passage) else ""
+
+
+def _has_likely_reason(passage: Passage) -> bool:
+    return any(
+        rate(sentence).total + odds >= _MIN_WITH_ODDS
+        for sentence, odds in zip(passage.sentences, passage.odds, strict=True)
+        if can_state(sentence)
+        and _lasts(sentence)
+        and not _ABOUT_DEFECT.search(sentence)
+        and not starts_with_reference(sentence)
+    )
 
 
 def _take(sentences: Iterable[str], limit: int) -> str:
@@ -217,15 +260,22 @@ def _learn_from_decision(subject: str, passages: list[Passage], evidence: Discov
         excerpt = f"{subject}. {rule.observation}"
         kind = "pattern" if rule.is_order else "constraint"
         return evidence.replace(type=kind, text=rule.title, worked=rule.action, excerpt=excerpt)
-    if not _DECIDES.search(subject) or _REPAIRS.match(subject) or not _is_title(subject):
-        return None
-    reason = next((reason for passage in passages if (reason := _find_reason(passage, must_last=True))), "")
+    reason = _explain_decision(subject, passages)
     if not reason or _NOT_NEEDED.search(reason):
         return None
     fact = choose_clause(split_sentences(reason)[0])
     if names_something(fact) and not names_something(subject) and len(fact) <= TITLE_LIMIT and stands_alone(fact):
         return evidence.replace(type="constraint", text=fact, worked=subject, excerpt=f"{subject}. {reason}")
     return evidence.replace(type="pattern", text=subject, excerpt=reason)
+
+
+def _explain_decision(subject: str, passages: list[Passage]) -> str:
+    """Return why the subject of a message decides something; empty if it decides nothing, or does not say why."""
+    is_plain = _DECIDES.search(subject) is not None
+    if not _is_title(subject) or _REPAIRS.match(subject) or (_CHANGES.match(subject) and not is_plain):
+        return ""
+    rated = add_odds(passages, COMMITS, before=subject)
+    return next((reason for passage in rated if (reason := _find_lasting_reason(passage, is_plain=is_plain))), "")
 
 
 def _find_rule(passage: Passage) -> Lesson | None:

@@ -80,11 +80,6 @@ class Comparison(Value):
         """What only the working command's line sets up."""
         return tuple(setting for setting in self.right.settings if setting not in self.wrong.settings)
 
-    @property
-    def is_equal(self) -> bool:
-        """Whether nothing differs."""
-        return not (self.has_other_start or self.new_settings or self.removed or self.added)
-
 
 def compare_commands(
     wrong: Part, right: Part, *, missing: str, error: str, output: str, printed: str = ""

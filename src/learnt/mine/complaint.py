@@ -93,7 +93,8 @@ _PASSING = lazy_pattern(
     r"(?:status|HTTP|error|code|returned)\D{0,20}\b(?:429|50[0234])\b|\b50[234] (?:service|bad|gateway)|"
     r"service unavailable|"
     r"bad gateway|index\.lock|state lock|could not get lock|(?:is|was) locked|lock(?:ed)? by|waiting for file lock|"
-    r"resource (?:is )?busy|try again later",
+    r"resource (?:is )?busy|try again later|non-fast-forward|fetch first|behind its remote|"
+    r"no space left",
     re.IGNORECASE,
 )
 _NO_PROGRAM = lazy_pattern(
@@ -222,9 +223,11 @@ def _find_exception(lines: list[str]) -> str:
     return next(filter(_TRACEBACK_END.match, reversed(lines)), "")
 
 
-def is_telling(text: str) -> bool:
-    """Return whether a part of an error still says what is wrong."""
-    return bool(_KNOWN_ERROR.search(text) or _NEGATION.search(text) or _ABOUT_FAILURE.search(text))
+def rate_clause(text: str) -> int:
+    """Return how well a part of an error still says what is wrong; 0 if it does not."""
+    if _KNOWN_ERROR.search(text):
+        return 2
+    return int(bool(_NEGATION.search(text) or _ABOUT_FAILURE.search(text)))
 
 
 def reports_failure(text: str) -> bool:

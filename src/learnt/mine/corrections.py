@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
+from itertools import pairwise
 
 from learnt.mine.calls import (
     FailedCall,
@@ -19,6 +20,7 @@ from learnt.mine.calls import (
     fit_title,
     format_command,
     format_settings,
+    name_command,
     show_command,
 )
 from learnt.mine.causes import find_cause
@@ -78,6 +80,9 @@ _SETTINGS_FILE = re.compile(
 _NAME = re.compile(r"[A-Za-z][\w.-]{3,}")
 # Options that only choose which tests run.
 _SELECTS = re.compile(r"--?(?:run|k|t|m|p|pl|filter|grep|only|match|name|tests?|package|spec|file)\b|--$")
+# Options that change what a test expects.
+_UPDATES = re.compile(r"-u|--(?:snapshot-)?update\S*|--bless|--accept")
+_PLAIN_NAME = re.compile(r"[\w./:@~][\w./:@~-]*")
 _PROSE = re.compile(r"[\"'][\w\s.,:()#/!&'-]+[\"']")
 _SENDS = frozenset(("-f", "-F", "--method", "-X", "--field", "--raw-field", "-d", "--data", "--input"))
 
@@ -138,7 +143,8 @@ class _Lesson:
         if is_typo(comparison):
             return False
         if is_about_files(comparison.wrong):
-            return failure.is_missing_program or rejects_option(failure.error)
+            is_lost = comparison.wrong.program == comparison.right.program  # with its folder: PATH was broken
+            return (failure.is_missing_program and not is_lost) or rejects_option(failure.error)
         return not passes_by_itself(failure.error) or self._names_change(failure.error)
 
     def find(self) -> Discovery | None:
@@ -149,11 +155,11 @@ class _Lesson:
             return self._describe_prerequisite()
         if comparison.has_other_start:
             return None if is_rewritten and not failure.missing else self._describe_program()
-        if comparison.new_settings:
+        if comparison.new_settings and not self._list_actions_before():
             return None if is_rewritten else self._describe_settings()
         if self._is_elsewhere():
             return self._describe_folder()
-        if comparison.is_equal:
+        if not comparison.removed and not comparison.added:
             return self._describe_prerequisite()
         if _UNPARSED.search(failure.output) and (pieces := self._find_changed_piece()):
             return self._describe_rewriting(*pieces)
@@ -188,23 +194,35 @@ class _Lesson:
         removed, added = self._list_lasting_words()
         if not removed and not added:
             return self._shows_form()
-        if "<id>" in failure.reason(self._folder) and not rejects_option(failure.error):
-            return False  # it is about one commit or object
-        if failure.is_in_code and any(word[0] not in "-+" or _SELECTS.match(word) for word in added[:1]):
+        is_incident = "<id>" in failure.reason(self._folder)  # it is about one commit or object
+        if (is_incident and not rejects_option(failure.error)) or self._changes_checks(added):
             return False
-        if removed and added:
-            is_named = any(mentions(failure.output, word) for word in removed)
-            if _TAKEN.search(failure.output):
-                return False
-            only_names = all(re.fullmatch(r"[\w./:@~-]+", word) and word[0] != "-" for word in (*removed, *added))
-            if only_names:
-                is_found = are_alike(removed[0], added[0]) and (NOT_THERE.search(failure.output) or not self._edits)
-                return bool(is_named or is_found) and len(self._success.since) <= _MAX_CALLS_TO_ANOTHER_NAME
-            return is_named or _USAGE.search(failure.output) is not None or self._names_change(failure.output)
-        if self._names_change(failure.output):
+        return self._explains_replacement(removed, added) if removed and added else self._explains_option(added)
+
+    def _changes_checks(self, added: Sequence[str]) -> bool:
+        """Return whether other tests were run, or the tests expect something else."""
+        is_of_code = self._failure.is_in_code
+        if (is_of_code or is_check(self._comparison.wrong)) and any(map(_UPDATES.fullmatch, added)):
+            return True
+        return is_of_code and any(word[0] not in "-+" or _SELECTS.match(word) for word in added[:1])
+
+    def _explains_replacement(self, removed: Sequence[str], added: Sequence[str]) -> bool:
+        """Return whether words that were replaced explain the failure."""
+        output = self._failure.output
+        is_named = any(mentions(output, word) for word in removed)
+        if _TAKEN.search(output):
+            return False
+        if all(_PLAIN_NAME.fullmatch(word) for word in (*removed, *added)):
+            is_found = are_alike(removed[0], added[0]) and (NOT_THERE.search(output) or not self._edits)
+            return bool(is_named or is_found) and len(self._success.since) <= _MAX_CALLS_TO_ANOTHER_NAME
+        return is_named or _USAGE.search(output) is not None or self._names_change(output)
+
+    def _explains_option(self, added: Sequence[str]) -> bool:
+        """Return whether words that were only added or only left out explain the failure."""
+        if self._names_change(self._failure.output):
             return True
         is_option = any(word.startswith(("-", "+")) for word in added)
-        return not self._edits and (is_option or _USAGE.search(failure.error) is not None)
+        return not self._edits and (is_option or _USAGE.search(self._failure.error) is not None)
 
     def _list_lasting_words(self) -> tuple[list[str], list[str]]:
         """Return the words that only one of the commands has, without names of one day and what replaced them."""
@@ -235,15 +253,17 @@ class _Lesson:
         if passes_by_itself(failure.error):
             return None
         wrong, right = (format_command(part, self._folder) for part in (comparison.wrong, comparison.right))
-        if before == after:
+        if before == after or max(len(wrong), len(right)) <= _MAX_PIECE_LENGTH // 2:
             before, after = wrong, right
-        text = self._title(f"Use `{_shorten(right, after)}` instead of `{_shorten(wrong, before)}`")
+        elif " " not in before + after:
+            before, after = name_command(comparison.wrong), name_command(comparison.right)
+        text = self._title(f"Use `{after}` instead of `{before}`")
         return self._make(text, failed=wrong, worked=right)
 
     def _describe_settings(self) -> Discovery:
         comparison = self._comparison
         settings = " ".join(format_settings(comparison.new_settings, self._folder))
-        command = " ".join(comparison.wrong.intent)
+        command = name_command(comparison.wrong)
         is_variable = "=" in comparison.new_settings[0] or settings == "sudo"
         head = f"Set `{settings}` for `{command}`" if is_variable else f"Run `{settings}` before `{command}`"
         head = f"Run `{command}` with `sudo`" if settings == "sudo" else head
@@ -254,7 +274,7 @@ class _Lesson:
         """Return the lesson that a command runs in a certain folder, or that the shell had been left in another."""
         failure, right = self._failure, self._comparison.right
         is_lost = _WRONG_FOLDER.search(failure.output) is not None
-        command = " ".join(self._comparison.wrong.intent)
+        command = name_command(self._comparison.wrong)
         target = generalise(right.folder, self._folder)
         if target.startswith(("/", "~")) or not (target or is_lost):
             return None
@@ -270,7 +290,7 @@ class _Lesson:
 
     def _describe_change(self) -> Discovery | None:
         failure, comparison = self._failure, self._comparison
-        command = " ".join(comparison.wrong.intent)
+        command = name_command(comparison.wrong)
         wrong, right = self._show(comparison.wrong), self._show(comparison.right)
         if self._shows_form():
             right = comparison.right.text[:_MAX_FORM_LENGTH].replace("`", "'")
@@ -280,7 +300,7 @@ class _Lesson:
         text = head if rejects_option(failure.error) else self._title(head)
         if len(head) > TITLE_LIMIT:
             demand = self._title(f"`{command}`")
-            text = demand if ": " in demand and states_demand(demand) else f"Use `{right}`"
+            text = demand if ": " in demand and states_demand(demand) else self._title(f"Use `{right}`")
         return self._make(text, failed=wrong, worked=right) if len(text) <= TITLE_LIMIT else None
 
     def _say_change(self, command: str, wrong: str, right: str) -> str:
@@ -290,9 +310,11 @@ class _Lesson:
             return f"Write the text of `{command}` like `{_join(comparison.added)[0][1:-1]}`"
         if quoted := self._unquoted():
             return f"Quote `{self._show_words([quoted])}` for `{command}`"
-        if comparison.wrong.intent != comparison.right.intent:
-            return f"Use `{_shorten(right, ' '.join(comparison.right.intent))}` instead of `{_shorten(wrong, command)}`"
+        if any(word in comparison.wrong.intent for word in _join(comparison.removed)):
+            return f"Use `{_shorten(right, name_command(comparison.right))}` instead of `{_shorten(wrong, command)}`"
         less, more = map(self._show_words, self._list_lasting_words())
+        if more.startswith(("-", "+")) and not comparison.removed:
+            more = self._show_words(_join(comparison.added))
         if rejects_option(self._failure.error) and less.startswith("-"):
             is_option = more.startswith("-") and len(_join(comparison.added)) <= 2
             return f"`{command}` has no `{less.partition('=')[0]}`: " + (
@@ -304,13 +326,13 @@ class _Lesson:
             return f"Leave out `{less}` in `{command}`"
         if len(wrong) + len(right) <= _MAX_PIECE_LENGTH:
             return f"Use `{right}` instead of `{wrong}`"
-        if "/" in less and "/" in more and " " not in less + more:
+        if len(command) + len(less) + len(more) > _MAX_PIECE_LENGTH and " " not in less + more:
             less, more = shorten_paths(less, more)
         return f"`{command}` with `{more}`, not `{less}`"
 
     def _name_target(self, command: str) -> str:
         """Return the command with the thing that the error is about, if the error names it."""
-        words = self._comparison.wrong.words[1:]
+        words = [word for before, word in pairwise(self._comparison.wrong.words) if not before.startswith("-")]
         targets = [word for word in words if re.fullmatch(r"[\w./:@]+[\w./:@-]*", word) and word not in command.split()]
         named = [word for word in targets if any(mentions(self._failure.error, piece) for piece in word.split("/"))]
         return (
@@ -339,7 +361,7 @@ class _Lesson:
         return next(iter(with_token or short_changes), None)
 
     def _describe_rewriting(self, old: str, new: str) -> Discovery:
-        command = " ".join(self._comparison.wrong.intent)
+        command = name_command(self._comparison.wrong)
         before, after = (f"{command} … {piece}".replace("`", "'") for piece in (old, new))
         return self._make(self._title(f"Within `{command}` write `{new}`, not `{old}`"), failed=before, worked=after)
 
@@ -355,7 +377,7 @@ class _Lesson:
         if change is None:
             return None
         path, line = generalise(change[0], self._folder), change[1]
-        command = " ".join(wrong.intent)
+        command = name_command(wrong)
         text = self._title(f"`{command}` needs `{line}` in `{path}`")
         shown = self._show(wrong)
         return self._make(text, failed=shown, worked=f"{path}: {line}").replace(
@@ -382,9 +404,13 @@ class _Lesson:
 
     def _list_actions(self) -> list[Part]:
         """Return the commands since the failure that can have made a difference."""
-        success = self._success
-        before = success.parts[: success.parts.index(self._comparison.right)]
-        return [part for part in (*success.parts_since, *before) if self._acts(part)]
+        since = [part for part in self._success.parts_since if self._acts(part)]
+        return [*since, *self._list_actions_before()]
+
+    def _list_actions_before(self) -> list[Part]:
+        """Return the commands that were run in the same line before the one that worked."""
+        parts = self._success.parts
+        return [part for part in parts[: parts.index(self._comparison.right)] if self._acts(part)]
 
     def _acts(self, part: Part) -> bool:
         known = [other.words for other in self._failure.parts]
@@ -436,7 +462,7 @@ def describe_prerequisite(
 ) -> Discovery:
     """Return the discovery that another command must be run before a command."""
     general = generalise_error(error, folder)
-    command, first = " ".join(wrong.intent), show_command(remedy, folder)
+    command, first = name_command(wrong), show_command(remedy, folder)
     shown = show_command(wrong, folder)
     return Discovery(
         type="blocker",

@@ -154,7 +154,7 @@ def _find_command(discovery: Discovery) -> tuple[str, ...]:
     if discovery.rule not in ("command", "verification"):
         return ()
     parts = split_command(discovery.failed)
-    return parts[-1].intent if parts else ()
+    return (parts[-1].words[0], *parts[-1].intent[1:]) if parts else ()
 
 
 def _make_triggers(discovery: Discovery) -> Triggers:

@@ -169,15 +169,15 @@ _WHAT_WAS_DONE = (
     _feature(
         "here and now",
         -1.0,
-        r"""current(?:ly)? · at the moment · as of now · for now · so far · yet · still · today · yesterday
+        r"""current(?:ly)? · existing · at the moment · as of now · for now · so far · yet · still · today · yesterday
         last (?:week|night|tuesday|month) · the (?:new|remaining|failing|flaky) · these tests
         this (?:time|run|morning|change|commit|pr|branch|pull request|patch|release|diff|ticket|week|test)""",
     ),
     _feature("place", -2.0, r"lines? \d+ · [0-9a-f]{7,40}", r"(?:§|\.\w{1,5}):\d+|(?<!\w)#\d+"),
     _feature(
         "figures",
-        -1.0,
-        r"from \d[\d.,]* \w* ?to \d+ · \d of (?:the |our )?\d+",
+        -2.0,
+        r"from \d[\d.,]* \w* ?to \d+ · \d of (?:the |our )?\d+ · of the \d+",
         r"\d(?: ?%| ?(?:ms|s|MB|GB|kB|KB|minutes|seconds|lines|files)\b)[^%]{0,200}\d",
     ),
 )
@@ -198,6 +198,7 @@ _WHAT_IS_TALKED_ABOUT = (
         -3.0,
         r"""you (?:asked|said|described|mentioned|wanted|want|named|were|would|like|prefer|see|gave|told) · your
         as (?:discussed|requested|described|agreed|asked|suggested|planned) · let me know · tell me
+        please (?:have a look|take a look|review|check|confirm|decide|approve|let|tell)
         the (?:ticket|reviewer|user)""",
     ),
     _feature("question", -10.0, "", r"\?"),

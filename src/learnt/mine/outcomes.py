@@ -101,9 +101,9 @@ def _does(part: Part) -> bool:
 
 def _serves_same_purpose(wrong: Part, right: Part, said: str) -> bool:
     """Return whether another command has done what the failed one should have done."""
-    if wrong.words == right.words:
-        return False
-    if wrong.program == right.program or _list_targets(wrong) & _list_targets(right):
+    if wrong.program == right.program:  # `corrections` has not found them alike, so the agent must say so
+        return any(name in said.lower() for name in _list_targets(right) - _list_targets(wrong))
+    if _list_targets(wrong) & _list_targets(right):
         return True
     return all(part.program.lower() in said.lower() for part in (wrong, right)) or right.text in said
 

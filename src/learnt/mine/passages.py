@@ -10,14 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from learnt.mine import sentence_model
 from learnt.mine.rating import CODE, REPORT_LABEL, hide_code, names_something, rate
 from learnt.mine.references import capitalise, stands_alone, starts_with_reference, strip_announcement
 from learnt.model import TITLE_LIMIT, Value
 from learnt.text.sentences import HEADING, ITEM, PARAGRAPH, find_sentences, is_whole, read_blocks, strip_markup
 
 MIN_RATING = 3.5
-MIN_ODDS = 1.2
-_MIN_ODDS_OF_CLEAR = -2.0
 _MIN_LENGTH, _MAX_LENGTH = 18, 600
 _MAX_OBSERVATION = 500
 _MAX_BEFORE, _MAX_BEHIND = 3, 2
@@ -30,8 +29,9 @@ _ORDER, _ALONE = 1.5, 1.5
 _ANNOUNCED = 2.0
 _EXPLAINED = 1.0
 _SUPPORTED = 0.5
+_SURE = 1.5
 _UNLABELLED_ITEM = -3.0
-_REPORT_SECTION = -4.0
+_REPORT_SECTION = -6.0
 _LESSON_SECTION = 2.0
 _ABOUT_LESSONS = re.compile(
     r"\b(?:lessons?|learnings?|gotchas?|caveats?|pitfalls?|traps?|remember|takeaways?|good to know|worth (?:knowing|"
@@ -92,7 +92,7 @@ class Passage(Value):
     intro: str = ""
     """The line with a colon that ends the text above it."""
     odds: tuple[float, ...] = ()
-    """How likely each sentence is a lesson, if the model of `sentence_model` was asked."""
+    """How likely each sentence is a lesson in the opinion of `sentence_model`, if it was asked."""
 
 
 class Lesson(Value):
@@ -114,6 +114,7 @@ class _Rated(Value):
     sentence: str
     statement: str
     rating: float
+    odds: float = 0.0
     is_report: bool
     is_order: bool
     stands_alone: bool
@@ -121,7 +122,12 @@ class _Rated(Value):
     @property
     def rank(self) -> float:
         """How well it would serve as the title of its passage."""
-        return self.rating + _ORDER * self.is_order + _ALONE * self.stands_alone
+        return self.total + _ORDER * self.is_order + _ALONE * self.stands_alone
+
+    @property
+    def total(self) -> float:
+        """Its rating by rules and by the model."""
+        return self.rating + self.odds
 
 
 def read_passages(text: str, own: str | None = None) -> Iterator[Passage]:
@@ -141,6 +147,26 @@ def read_passages(text: str, own: str | None = None) -> Iterator[Passage]:
                 yield Passage(sentences=tuple(filter(None, found)), kind=block.kind, label=label, intro=intro)
             if block.kind == PARAGRAPH:
                 intro = found[-1] if found and found[-1].endswith(":") else ""
+
+
+def add_odds(passages: Sequence[Passage], kind: str, *, before: str = "") -> Iterator[Passage]:
+    """Yield the passages with the model's opinion of their sentences, which also depends on the sentences around them.
+
+    `before` stands before the first one.
+    """
+    sentences = [before, *(sentence for passage in passages for sentence in passage.sentences), ""]
+    odds = [
+        max(
+            sentence_model.rate(kind, text, before=previous, after=after)
+            for text in {sentence, strip_announcement(sentence)[0]}
+        )
+        for previous, sentence, after in zip(sentences, sentences[1:], sentences[2:], strict=False)
+    ]
+    first = 0
+    for passage in passages:
+        last = first + len(passage.sentences)
+        yield passage.replace(odds=tuple(odds[first:last]))
+        first = last
 
 
 def _unwrap(sentence: str) -> str:
@@ -171,16 +197,20 @@ def is_discussion(passages: Sequence[Passage]) -> bool:
 
 
 def find_lesson(
-    passage: Passage, *, least: float = MIN_RATING, may_lead: Callable[[str], bool] = bool
+    passage: Passage, *, least: float = MIN_RATING, by_rules: float = 0.0, may_lead: Callable[[str], bool] = bool
 ) -> Lesson | None:
     """Return the lesson that a passage states; None if it states none.
 
-    `may_lead` says which statements can be the lesson; the others can only explain it.
+    A lesson is rated with at least `least`, and with `by_rules` without the model's opinion; a much higher rating by
+    rules needs no model. `may_lead` says which statements can be the lesson; the others can only explain it.
     """
     rated = _rate_sentences(passage)
-    found = [number for number, one in enumerate(rated) if one.rating >= least and may_lead(one.statement)]
-    ranks = [one.rating if passage.odds else one.rank for one in rated]
-    for number in sorted(found, key=lambda number: (-ranks[number], number)):
+    found = [
+        number
+        for number, one in enumerate(rated)
+        if one.rating >= by_rules and max(one.total, one.rating - _SURE) >= least and may_lead(one.statement)
+    ]
+    for number in sorted(found, key=lambda number: (-rated[number].rank, number)):
         lesson = _make_lesson(rated, number)
         if lesson is not None:
             return lesson
@@ -197,16 +227,10 @@ def _rate_sentences(passage: Passage) -> list[_Rated]:
         for sentence, is_reason in zip(passage.sentences, explains, strict=True)
     ]
     facts = sum(map(_explains, rated))
-    ruled = [_add_support(one) if facts > _explains(one) else one for one in rated]
-    return [_add_odds(*pair) for pair in zip(ruled, passage.odds, strict=True)] if passage.odds else ruled
-
-
-def _add_odds(rated: _Rated, odds: float) -> _Rated:
-    """Return a sentence rated by the model; a clear rule needs less than other sentences."""
-    if not can_state(rated.statement):
-        return rated.replace(rating=_FRAGMENT)
-    is_clear = rated.rating >= MIN_RATING and odds >= _MIN_ODDS_OF_CLEAR
-    return rated.replace(rating=max(odds, rated.rating - MIN_RATING + MIN_ODDS) if is_clear else odds)
+    supported = [_add_support(one) if facts > _explains(one) else one for one in rated]
+    if not passage.odds:
+        return supported
+    return [one.replace(odds=odds) for one, odds in zip(supported, passage.odds, strict=True)]
 
 
 def _add_support(rated: _Rated) -> _Rated:
@@ -277,7 +301,7 @@ def _make_lesson(rated: Sequence[_Rated], number: int) -> Lesson | None:
         title=title,
         action=action if action != title else "",
         observation=" ".join(rated[other].sentence for other in chosen),
-        rating=main.rating,
+        rating=main.total,
         is_order=main.is_order,
     )
 
@@ -286,12 +310,10 @@ def _join_to_previous(rated: Sequence[_Rated], number: int) -> Lesson | None:
     """Return the lesson in a sentence that is about the one before it: that one is the title; None if it is none."""
     previous, main = rated[number - 1] if number else None, rated[number]
     title = choose_clause(previous.statement) if previous and can_state(previous.statement) else ""
-    if previous is None or not title or not stands_alone(title):
+    if previous is None or previous.is_report or not title or not stands_alone(title):
         return None
     observation = f"{previous.sentence} {main.sentence}"
-    return Lesson(
-        title=title, action=main.sentence, observation=observation, rating=main.rating, is_order=main.is_order
-    )
+    return Lesson(title=title, action=main.sentence, observation=observation, rating=main.total, is_order=main.is_order)
 
 
 def _add_neighbours(rated: Sequence[_Rated], number: int) -> list[int] | None:

@@ -15,7 +15,8 @@ from learnt.mine.sentence_model import PROMPTS, rate
 from learnt.text.verbs import is_base_form, is_past, is_present
 
 ASKED, RULE, SOFT = "asked", "rule", "soft"
-_MIN_ODDS = 0.5
+# The log-odds above which a sentence counts: by the model alone, and if words show a firm rule.
+_MIN_ODDS, _MIN_ODDS_OF_FIRM, _MIN_ODDS_OF_DOUBTFUL = 0.5, -1.5, -3.0
 _MIN_WORDS = 3
 _MAX_HEAD_WORDS = 6
 _CODE = re.compile(r"`[^`\n]+`")
@@ -68,11 +69,13 @@ def mask(text: str) -> str:
 
 def weigh(sentence: str, *, before: str = "", after: str = "") -> str:
     """Return how firmly a sentence states a rule; empty if it states none. `before` and `after` stand beside it."""
-    firm = _find_firm(mask(sentence))
-    if firm:
+    masked = mask(sentence)
+    firm = _find_firm(masked)
+    odds = rate(PROMPTS, sentence, before=before, after=after)
+    if firm and odds > _MIN_ODDS_OF_FIRM:
         return firm
-    is_likely = rate(PROMPTS, sentence, before=before, after=after) > _MIN_ODDS
-    return SOFT if is_likely and not words.REPORTED.match(strip_lead(mask(sentence))) else ""
+    is_likely = odds > (_MIN_ODDS_OF_DOUBTFUL if firm else _MIN_ODDS)
+    return SOFT if is_likely and not words.REPORTED.match(strip_lead(masked)) else ""
 
 
 def _find_firm(masked: str) -> str:

@@ -52,7 +52,7 @@ _STATE = re.compile(
     r"^(?:all |the |both )*(?:\w+ )?(?:tests?|build|lint(?:er)?|checks?|suite)s? (?:now |all |still )*"
     r"(?:pass(?:es|ed)?|succeeds?|is green|are green|work)|"
     r"^(?:i|we)(?:'ve| have)? (?:\w+ )?(?:added|fixed|implemented|updated|changed|created|removed|refactored|found)\b|"
-    r"^(?:the )?(?:file )?\S+ (?:contains|includes|defines|has) (?!to\b|no\b)|"
+    r"^(?:the )?(?:file |module )?`?[\w/-]+\.\w{1,5}`? (?:contains|includes|defines|has) (?!to\b|no\b)|"
     r"\b(?:has|have) been (?:added|fixed|implemented|updated|changed|created|removed)\b|"
     r"^(?:fixed|added|implemented|updated|created|removed|refactored|done|completed|success\w*)\b|"
     r"\bis (?:now|complete|done)\b|"
@@ -76,7 +76,7 @@ _NOTHING = re.compile(
 )
 _PLAN = re.compile(
     r"^(?:i(?:['’]ll| will| am going to|['’]m going to| plan to| want to)|we(?:['’]ll| will| plan to| are going to)|"
-    r"let me|let['’]s|next steps?[:,]|next,? i|going to|ich werde|je vais|voy a)\b",
+    r"let me|let['’]s|(?:possible |the |a )?next steps?\b|next,? i|going to|ich werde|je vais|voy a)\b",
     re.IGNORECASE,
 )
 _CAUSE = re.compile(r"\b(?:was|were) (?:caused|due|because|broken|wrong|missing)\b", re.IGNORECASE)
@@ -84,9 +84,15 @@ _PROJECT_FACT = re.compile(
     r"^(?:the|this|our) (?:project|repo(?:sitory)?|codebase|code|app(?:lication)?) (?:uses|has|is|contains|runs)\b",
     re.IGNORECASE,
 )
+_CONTRAST = re.compile(r"\b(?:not|instead|only|never|must|rather)\b", re.IGNORECASE)
 _IS_A_RULE = re.compile(
     r"\b(?:use|should|must|make|rewrite|replace|remove|prefer|avoid|expect|instead|missing|unhandled|unwrapped)\b|"
     r"\bnot checked\b",
+    re.IGNORECASE,
+)
+_PART_OF_SENTENCE = re.compile(
+    r"^(?:because|which|whose|that (?:is|are|was|were)|weil|parce que|porque)\b[^,]*$|"
+    r"\b(?:the|an|of|and|or|with|from|into|der|und|oder|mit|von|les|et|ou|los|con)$",
     re.IGNORECASE,
 )
 _PLACEHOLDERS = re.compile(r"<(?:id|time|n)>|…")
@@ -122,6 +128,8 @@ def _check_form(title: str) -> str:
         return "a note to do: it says what is missing, not what holds"
     if _NOTHING.fullmatch(title) or _says_too_little(title):
         return "too vague: it says too little"
+    if _PART_OF_SENTENCE.search(title.rstrip(" .")):
+        return "incomplete: it is only a part of a sentence"
     if title.rstrip().endswith("?"):
         return "a question: it does not say the answer"
     if _PLAN.search(title):
@@ -135,7 +143,8 @@ def _check_subject(title: str) -> str:
         return "an incident: it names one day, commit, person or report"
     if _LINE.search(title):
         return "too narrow: it is about one line of one file"
-    if _STATE.search(title.strip()) or _PROJECT_FACT.match(title.strip()):
+    is_fact = _PROJECT_FACT.match(title.strip()) and not _CONTRAST.search(title)
+    if is_fact or _STATE.search(title.strip()):
         return "restates the present state"
     if _CAUSE.search(_CODE.sub(" ", title)):
         return "an incident: it tells what was, not what holds"

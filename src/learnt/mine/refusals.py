@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from learnt.mine.calls import FailedCall, Settlement, WorkingCall, format_command
+from learnt.mine.calls import FailedCall, Settlement, WorkingCall, format_command, name_command
 from learnt.mine.comparison import NOT_THERE, is_misspelt
 from learnt.mine.complaint import generalise
 from learnt.mine.shell import Part, folder_of, is_formatter
@@ -137,7 +137,7 @@ def _explain_left_folder(failure: FailedCall, success: WorkingCall, missing: str
 
 def describe_left_folder(failure: FailedCall, part: Part, failed: str, worked: str, folder: str) -> Discovery:
     """Return the discovery that a command failed because the shell had been left in another folder."""
-    text = f"`{' '.join(part.intent)}` fails in the wrong folder: the shell stays where the last `cd` went"
+    text = f"`{name_command(part)}` fails in the wrong folder: the shell stays where the last `cd` went"
     return failure.explain(text, failed=failed, worked=worked, folder=folder).replace(
         observed=f"`{failed}` failed: {failure.general_error(folder)}. `{worked}` worked.",
         advice=f"Give paths from where the shell is, or `cd` to the root first: `{worked}`.",

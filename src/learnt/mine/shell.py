@@ -229,12 +229,6 @@ def compare_words(failed: Part, worked: Part) -> tuple[tuple[str, ...], tuple[st
     )
 
 
-def measure_likeness(first: Part, second: Part) -> float:
-    """Return the share of words that two parts have in common, from 0 to 1."""
-    first_words, second_words = set(first.words), set(second.words)
-    return len(first_words & second_words) / max(len(first_words | second_words), 1)
-
-
 def _simplify(command: str) -> str:
     """Return a command line without a shell around it, redirections, comments and here-documents."""
     text = _HEREDOC.sub("<<…", command[:_MAX_COMMAND_LENGTH])

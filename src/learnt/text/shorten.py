@@ -13,7 +13,7 @@ import re
 from learnt.model import TITLE_LIMIT
 from learnt.text.clean import fold
 from learnt.text.sentences import is_whole
-from learnt.text.verbs import is_auxiliary, is_base_form, is_present
+from learnt.text.verbs import is_auxiliary, is_base_form, is_present, is_progressive
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,7 +118,8 @@ def _drop_clauses(text: str, boundary: re.Pattern[str]) -> Iterator[str]:
     for start, end in sorted(ends, reverse=True):
         head = _strip(text[:start])
         is_sentence = len(head) >= _MIN_LENGTH and not _OPEN_END.search(head) and is_whole(head) and _ends_clause(head)
-        if is_sentence and not _CONDITION.match(masked[end:]):
+        is_torn = boundary is _PHRASE and is_progressive(head.rpartition(" ")[2])  # “… or running”: what?
+        if is_sentence and not is_torn and not _CONDITION.match(masked[end:]):
             yield head
 
 

@@ -59,7 +59,7 @@ _PLACES = frozenset(
 )
 _FILLERS = frozenset(
     "always must should need needs needed ought shall may might can could please sure ensure remember note "
-    "beware important really very just simply plain only ever again first then also still actually currently every "
+    "beware important really very just simply plain ever again then also still actually currently "
     "immer muss müssen soll sollte bitte toujours doit doivent faut siempre debe deben hay "
     "der die das den dem des ein eine einen einem einer und oder ist sind wird werden hier im am von zu mit "
     "le la les un une et ou est sont du des à au aux el los las una y o es son del al con de que se lo "
@@ -227,6 +227,7 @@ class _ClauseReader:
 
     def _take_word(self, word: str) -> None:
         plain = word.lower().replace("’", "'")
+        plain = "every" if plain == "each" else plain
         is_rejecting = plain in _REJECTING or (plain == "no" and self._last == "with")
         if is_rejecting or (plain in _AFTER_INSTEAD and self._last in _INSTEAD):
             self._end_clause()

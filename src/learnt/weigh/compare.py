@@ -32,6 +32,8 @@ REPEATS, SUPERSEDES, CONTRADICTS, UNRELATED, UNSURE = RELATIONS = (
 _SPECIFIC_WEIGHT = 2.0
 _MIN_CONFLICT = 0.7
 _MIN_ALIKE = 0.4
+_MIN_CONTAINED = 0.5  # what says less in the same words may be about something else
+_MIN_BEGINNING = 2
 _MIN_SHARED = 0.7
 _MIN_SUBJECT = 0.4
 _MAX_NAMED = 3
@@ -125,21 +127,21 @@ class _Pair:
             return SUPERSEDES, "says that it is no longer so"
         if conflict:
             return CONTRADICTS, conflict
-        is_alike = self._share(self._shared, self._old.words | self._new.words) >= _MIN_ALIKE or (
-            bool(self._shared) and self._shared == self._smaller
-        )
-        if is_alike:
-            return self._decide_alike()
+        share = self._share(self._shared, self._old.words | self._new.words)
+        if share >= _MIN_ALIKE or self._goes_on():
+            return self._decide_alike(share)
         if _is_same_replacement(self._old, self._new) and not (self._adds | self._lacks) & self._specifics:
             return REPEATS, "recommends and rejects the same"
         return UNRELATED, "says something else"
 
-    def _decide_alike(self) -> tuple[str, str]:
+    def _decide_alike(self, share: float) -> tuple[str, str]:
         turned = self._list_turned()[0] - (self._old.places & self._new.places)
         if turned:
             return UNSURE, f"perhaps the other side of: {_name(turned)}"
         if _is_turned_round(self._old, self._new):
             return UNSURE, "the same words in another order"
+        if (not self._adds) != (not self._lacks) and share < _MIN_CONTAINED and not self._goes_on():
+            return UNSURE, "perhaps about something else"
         if not self._adds:
             return REPEATS, f"says less: {_name(self._lacks)}" if self._lacks else "says the same"
         if not self._lacks:
@@ -147,6 +149,12 @@ class _Pair:
         if _is_same_replacement(self._old, self._new) and not (self._adds | self._lacks) & self._specifics:
             return REPEATS, "recommends and rejects the same"
         return UNSURE, f"differs: {_name(self._lacks)} became {_name(self._adds)}"
+
+    def _goes_on(self) -> bool:
+        """Return whether one of the two begins with all that the other says, and goes on."""
+        shorter, longer = sorted((self._old, self._new), key=lambda statement: len(statement.words))
+        start = shorter.clauses[0] if len(shorter.clauses) == 1 else ()
+        return len(start) >= _MIN_BEGINNING and any(clause[: len(start)] == start for clause in longer.clauses)
 
     def _is_change(self, *, has_conflict: bool) -> bool:
         """Return whether the newer learning says that what the older one is about is no longer so."""
