@@ -256,6 +256,11 @@ def answer(*changes: dict[str, Any]) -> str:
     return json.dumps({"changes": changes})
 
 
+def shown(number: int) -> str:
+    """Return the line of an addition in the file."""
+    return f"{addition(number)['title']} → {addition(number)['action']}"
+
+
 def addition(number: int) -> dict[str, Any]:
     return change(
         "ADD",
@@ -311,11 +316,11 @@ def test_each_task_is_one_call_and_what_the_model_says_is_done_as_far_as_it_may_
     new = known[addition(1)["title"]]
     assert (new.status, new.origin, new.task, new.discovery) == ("active", "model", tasks[0], "blocker")
     assert (new.confidence, new.category, new.times_helpful) == (0.5, "Testing Patterns", 0)
-    assert new.title in shop.bullets
-    shown = shop.learnt("show", new.id).out
-    assert " · unproven · " in shown
-    assert f"seen in {tasks[0]}" in shown
-    assert "the agent warns of till 1" in shown
+    assert shown(1) in shop.bullets
+    told = shop.learnt("show", new.id).out
+    assert " · unproven · " in told
+    assert f"seen in {tasks[0]}" in told
+    assert "the agent warns of till 1" in told
     assert [addition(number)["title"] in known for number in range(50, 55)] == [True, True, True, False, False]
     for id, was in before.items():
         assert _lasting(shop.learnt("show", id, "--json").out) == _lasting(was)
@@ -325,7 +330,7 @@ def test_each_task_is_one_call_and_what_the_model_says_is_done_as_far_as_it_may_
 
 def _lasting(shown: str) -> dict[str, Any]:
     """What `show` tells, but for what being shown to agents changes."""
-    changing = ("times_injected", "last_injected_at", "impact", "evidence")
+    changing = ("times_injected", "last_injected_at", "impact", "evidence", "similar")
     return {name: value for name, value in json.loads(shown).items() if name not in changing}
 
 
@@ -384,6 +389,31 @@ def test_the_model_reads_the_task_what_was_said_what_is_known_and_the_project_s_
     assert "patterns that can be used again" not in theirs
 
 
+def test_of_a_conversation_the_model_reads_both_sides_and_what_the_rules_found_in_one_call(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prompt = "Mend the tills, and never touch `vat.py`"
+    path = correction("claude", shop.folder.parent / "s.jsonl", folder=shop.folder, prompt=prompt)
+    told = {**addition(1), "when": ["the till test does not start", "pytest is missing"]}
+    with Model("command", shop.folder.parent, monkeypatch, answer(told)) as asked, shop.open() as memory:
+        memory.transcripts.debrief(path)
+        (question,) = asked.asked
+    for part in (f"User: {prompt}", "Agent: Mended the tills.", "then worked: uv run pytest tests", "`when`"):
+        assert part in question
+    (learning,) = shop.all().values()
+    assert (learning.cues, learning.kind) == (("the till test does not start", "pytest is missing"), "gotcha")
+
+
+def test_what_a_model_adds_passes_the_same_checks_as_what_the_rules_find(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vague = change("ADD", type="pattern", title="All tests pass now")
+    with Model("command", shop.folder.parent, monkeypatch, answer(vague)):
+        finish(shop, range(1, 2))
+        assert "skipped: " in shop.update()
+    assert vague["title"] not in shop.all()
+
+
 def test_no_model_is_asked_that_nobody_named(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch, model: Callable[..., Model]
 ) -> None:
@@ -417,50 +447,96 @@ FAILURES: dict[str, tuple[str, Reply, dict[str, float], str]] = {
 }
 
 
-@pytest.mark.parametrize("case", FAILURES)
-def test_a_model_that_fails_changes_nothing_and_what_it_should_have_read_is_read_the_next_time(
-    shop: Workshop, case: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    provider, reply, settings, reason = FAILURES[case]
+# Asking again later may help; otherwise the rules serve the task at once.
+TEMPORARY = ("says nothing", "is busy", "is broken", "a program fails")
+
+
+@pytest.fixture
+def unread(shop: Workshop) -> Workshop:
+    """A shop with a file, a line that a person added to it, and two tasks that nobody has read yet."""
     with shop.open() as memory:
         memory.debrief("task_1", f"{lesson(1)}.", result="done")
         memory.file.update()
         shop.append("Ask Anna before `vat.py` is touched.")
         for number in (2, 3):
             memory.debrief(f"task_{number}", f"{lesson(number)}.", result="done")
+    return shop
+
+
+@pytest.mark.parametrize("case", [case for case in FAILURES if not case.endswith(TEMPORARY)])
+def test_where_a_model_gives_no_usable_answer_or_may_not_be_asked_the_rules_serve_the_task(
+    unread: Workshop, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = unread
+    provider, reply, settings, reason = FAILURES[case]
+
+    with Model(provider, shop.folder.parent, monkeypatch, reply, **settings):
+        told = shop.update()
+
+    assert "2 tasks read without the model: " in told
+    assert reason in told
+    assert "Traceback" not in told
+    for words in (["history", "--internal"], ["status"], ["usage"]):
+        assert reason in shop.learnt(*words).out, words
+    assert {lesson(2), lesson(3), "Ask Anna before `vat.py` is touched."} <= set(shop.bullets)
+    assert shop.everything()["left"] == []
+    with Model(provider, shop.folder.parent, monkeypatch, answer(addition(2))) as asked:
+        shop.update()
+        assert asked.asked == [], "nothing is read twice"
+
+
+@pytest.mark.parametrize("case", [case for case in FAILURES if case.endswith(TEMPORARY)])
+def test_what_a_model_that_cannot_be_reached_should_have_read_waits_for_it(
+    unread: Workshop, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = unread
+    provider, reply, settings, reason = FAILURES[case]
     before = shop.everything()
 
     with Model(provider, shop.folder.parent, monkeypatch, reply, **settings):
-        told = shop.update(code=3 if "cap" in case else 1)
+        told = shop.update()
 
-    assert reason in told.splitlines()[0]
-    assert "hint: " in told
-    assert "Traceback" not in told
-    assert shop.everything() == before
+    assert "2 tasks waiting for the model: " in told
     for words in (["history", "--internal"], ["status"], ["usage"]):
         assert reason in shop.learnt(*words).out, words
+    assert "Ask Anna before `vat.py` is touched." in shop.bullets, "the file is written"
+    assert not {lesson(2), lesson(3)} & set(shop.all())
+    assert shop.everything()["left"] == before["left"]
     with Model(provider, shop.folder.parent, monkeypatch, answer(addition(2)), answer()) as asked:
         for name in settings:
             monkeypatch.delenv(f"LEARNT_MODEL_{name.upper()}")
-        with shop.open() as memory:
-            memory.file.update()
+        shop.update()
         assert len(asked.asked) == 2
-    assert addition(2)["title"] in shop.bullets
-    assert "Ask Anna before `vat.py` is touched." in shop.bullets
+    assert shown(2) in shop.bullets
     assert shop.everything()["left"] == []
 
 
-def test_what_a_model_said_before_it_failed_was_paid_for_and_is_kept(
+def test_a_task_waits_for_a_model_twice_and_then_the_rules_serve_it(
+    database: str, unread: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = unread
+    with Model("command", shop.folder.parent, monkeypatch, Reply("no network", status=1)) as asked:
+        assert "2 tasks waiting for the model: " in shop.update()
+        assert len(asked.asked) == 2, "it is asked about the first task, and once more, but not about the second"
+        assert "2 tasks waiting for the model: " in shop.update()
+        told = shop.update()
+    assert "2 tasks read without the model: " in told
+    assert {lesson(2), lesson(3)} <= set(shop.bullets)
+    assert shop.everything()["left"] == []
+
+
+def test_an_answer_that_is_no_json_costs_that_task_only(
     database: str, shop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Model("command", shop.folder.parent, monkeypatch, answer(addition(1)), Reply("hm")) as asked:
-        finish(shop, range(1, 3))
-        shop.update(code=1)
-        assert not shop.path.exists()
-        assert addition(1)["title"] in shop.all()
-        calls = len(asked.asked)
-        shop.update(code=1)
-        assert len(asked.asked) == calls + 2, "the first task is not asked about again"
+    replies = (answer(addition(1)), Reply("hm"), Reply("hm"), answer(addition(3)))
+    with Model("command", shop.folder.parent, monkeypatch, *replies) as asked:
+        finish(shop, range(1, 4))
+        assert "1 task read without the model: " in shop.update()
+        assert len(asked.asked) == 4
+        shop.update()
+        assert len(asked.asked) == 4, "no task is read again"
+    assert set(shop.all()) == {addition(1)["title"], lesson(2), addition(3)["title"]}
+    assert {shown(1), lesson(2), shown(3)} == set(shop.bullets)
 
 
 def test_a_model_that_fails_in_the_background_disturbs_nobody_and_is_asked_again_after_as_many_tasks(
@@ -468,13 +544,13 @@ def test_a_model_that_fails_in_the_background_disturbs_nobody_and_is_asked_again
 ) -> None:
     with Model("command", shop.folder.parent, monkeypatch, Reply("no credit left", status=1)):
         shop.done(range(1, 6))
-        assert [one.result for one in shop.wait(1)] == ["failed"]
+        assert [one.result for one in shop.wait(1)] == ["unchanged"], "there is nothing to show yet"
         shop.done(range(6, 10))
         assert len(shop.made()) == 1
-    assert "no credit left; 4 of 5 tasks since" in shop.learnt("status").out
+    assert "no credit left" in shop.learnt("status").out
     with Model("command", shop.folder.parent, monkeypatch, answer()) as asked:
         shop.done([10])
-        assert [one.result for one in shop.wait(2)] == ["failed", "unchanged"], "there is nothing to show yet"
+        assert [one.result for one in shop.wait(2)] == ["unchanged", "unchanged"]
         assert len(asked.asked) == 10
 
 
@@ -615,7 +691,7 @@ def test_a_worker_ends_at_its_time_limit(shop: Workshop, held: Held, monkeypatch
 
     (made,) = shop.wait(1)
 
-    assert made.result == "failed"
+    assert made.result == "unchanged"
     assert "no answer within" in made.reason
     assert not shop.path.exists()
     held.answer()

@@ -54,7 +54,7 @@ MOST_CLASS_NAMES_USED_TWICE = 6
 MOST_PARTICIPLES = 40
 LONGEST_MEDIAN, LONGEST_P90 = 7, 19
 # Files of ours that are entered, as measured, with four in reserve.
-MOST_ENTERED = {"brief": 36, "debrief": 40, "hook": 36}
+MOST_ENTERED = {"brief": 36, "debrief": 50, "hook": 36}
 MOST_LOADED_BY_A_HOOK = 49
 PARTICIPLES = (
     "told said found given asked known kept made seen opened refused taken shown read_out left held named looked "

@@ -40,6 +40,7 @@ ADDITION: dict[str, Any] = {
     "tags": ["Redis", "#testing", "redis"],
     "domain": "testing",
     "category": "Common Pitfalls",
+    "when": ["the test run never ends", "queue tests hang", "the test run never ends"],
     "reason": "the run hung twice",
 }
 # What JSON can hold.
@@ -162,7 +163,9 @@ class TestChanges:
         changes = read(ADDITION)
 
         assert changes.skipped == ()
-        assert changes.changes == (ProposedChange(**{**ADDITION, "tags": ("redis", "testing")}),)
+        fields = {name: value for name, value in ADDITION.items() if name != "when"}
+        cues = ("the test run never ends", "queue tests hang")
+        assert changes.changes == (ProposedChange(**{**fields, "tags": ("redis", "testing"), "cues": cues}),)
 
     @pytest.mark.parametrize("do", ["REVISE", "KEEP", "REMOVE"])
     def test_a_known_learning_is_changed_by_its_id(self, do: str) -> None:

@@ -21,7 +21,7 @@ from learnt.clients.opencode.setup import plugin
 from learnt.model import text_id
 from learnt.store import missteps
 from tests.support.doors import Learnt
-from tests.support.hooks import Client
+from tests.support.hooks import HOW_TO_KEEP, Client
 from tests.support.transcripts import claude, codex, codex_message, gemini, written
 
 FAILS, WORKS = "ship --fast now", "ship --safe now"
@@ -305,7 +305,7 @@ class TestStart:
         assert client.tell("PreCompact", trigger="auto") == {}
         assert learning.id in client.hear("SessionStart", source="compact")
         assert client.hear("UserPromptSubmit", prompt="cache the schema of the replica") == ""
-        assert client.hear("SessionStart", source="clear") == ""
+        assert client.hear("SessionStart", source="clear") == HOW_TO_KEEP
         assert learning.id in client.hear("UserPromptSubmit", prompt="cache the schema of the replica")
 
     def test_what_failed_on_this_branch_and_was_not_finished_is_told(self, project: Path, learnt: Learnt) -> None:
@@ -325,7 +325,7 @@ class TestStart:
         assert ": the till has no paper\n" in told
         assert "no learning shares" not in told
         subprocess.run(["git", "checkout", "-q", "-b", "other"], cwd=project, check=True)
-        assert Client(learnt, "claude", "s2").hear("SessionStart", source="startup") == ""
+        assert Client(learnt, "claude", "s2").hear("SessionStart", source="startup") == HOW_TO_KEEP
 
     def test_a_sub_agent_is_given_learnings_in_its_own_conversation(self, project: Path, learnt: Learnt) -> None:
         with Memory.open(project) as memory:
@@ -578,7 +578,7 @@ def test_a_task_that_failed_on_this_branch_is_told_of(project: Path, learnt: Lea
         memory.brief("Mend the till", task="task_again")
         memory.debrief("task_again", "<task-done/>")
         memory.debrief(memory.tasks.add("Paint the till").id, "I painted one side of it")
-    assert Client(learnt, "claude", "later").hear("SessionStart", source="startup") == ""
+    assert Client(learnt, "claude", "later").hear("SessionStart", source="startup") == HOW_TO_KEEP
 
 
 def test_a_mistake_in_the_settings_costs_nothing_that_an_agent_said(project: Path, learnt: Learnt) -> None:

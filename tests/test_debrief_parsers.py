@@ -228,7 +228,7 @@ def test_an_unknown_kind_is_no_kind_and_an_unknown_category_stays() -> None:
     [
         ("Pin v1.2 of it. Always.", "Pin v1.2 of it."),
         ("Use a linter, e.g. Ruff, first! It helps.", "Use a linter, e.g. Ruff, first!"),
-        ("Read src/app.py and\nthen go", "Read src/app.py and"),
+        ("Read src/app.py and\nthen go", "Read src/app.py and then go"),
         ("See node.js docs", "See node.js docs"),
         ("It is slow. so wait", "It is slow. so wait"),
         ('Say "stop." Then go', 'Say "stop."'),
@@ -395,6 +395,68 @@ def test_a_model_and_a_difficulty_count_where_they_are_given() -> None:
     assert read_sigils(f"Neither {given.replace('> <', '> nor <')} fits.") == Sigils(ignored=named)
 
 
+def test_a_learning_may_have_fields_and_the_rest_is_its_observation() -> None:
+    (learning,) = read_sigils(
+        """<learning category="pitfall" when="the till jams; cash drawer stuck; ">
+        **Title:** Close the drawer first
+        when: Kasse klemmt; the till  jams
+        - When: "drawer open"
+        The drawer jams if it is open.
+        action: Close it
+          with both hands
+        It also squeaks: oil it.
+
+        ```yaml
+        action: build
+        ```
+        </learning>"""
+    ).learnings
+    assert (learning.title, learning.action) == ("Close the drawer first", "Close it with both hands")
+    assert learning.cues == ("the till jams", "cash drawer stuck", "Kasse klemmt", '"drawer open"')
+    lines = [line.strip() for line in learning.text.split("\n")]
+    assert lines[:2] == ["The drawer jams if it is open.", "It also squeaks: oil it."]
+    assert "action: build" in lines, "a quotation is no field"
+
+
+@pytest.mark.parametrize(
+    ("inside", "title", "text", "action"),
+    [
+        ("title: Close it", "Close it", "Close it", ""),
+        ("action: Close it. Then count.", "Close it.", "Close it.", "Close it. Then count."),
+        ("title: Close it\naction: Push", "Close it", "Close it", "Push"),
+        ("It jams. Oil it.\naction: Push\naction: Pull", "It jams.", "It jams. Oil it.", "Push\nPull"),
+        ("Titles: many\nwhenever: x", "Titles: many", "Titles: many\nwhenever: x", ""),
+    ],
+)
+def test_what_a_learning_leaves_out_is_taken_from_the_rest(inside: str, title: str, text: str, action: str) -> None:
+    (learning,) = read_sigils(f"<learning>\n{inside}\n</learning>").learnings
+    assert (learning.title, learning.text, learning.action) == (title, text, action)
+
+
+@pytest.mark.parametrize(
+    ("output", "cut"),
+    [
+        (f"<learning>{'All is well. ' * 3_000}</learning>", "the end of the text of a <learning>"),
+        (f"<learning>{'x' * 30_000}</learning>", "the end of the text of a <learning>"),
+        (f"<learning>It jams.\naction: {'push ' * 9_000}</learning>", "the end of the action of a <learning>"),
+        (f'<learning title="{"long " * 30}">It jams.</learning>', "the end of the title of a <learning>"),
+        (f'<learning when="{"long " * 30}">It jams.</learning>', "the end of the when of a <learning>"),
+        ("<learning when='a; b; c; d; e; f; g; h; i; j'>It jams.</learning>", "2 situations of a <learning>"),
+    ],
+)
+def test_a_learning_is_cut_and_never_refused_for_its_length(output: str, cut: str) -> None:
+    sigils = read_sigils(output)
+    (learning,) = sigils.learnings
+    (reason,) = sigils.ignored
+    assert reason.startswith(cut)
+    assert len(learning.title) <= 100
+    assert max(len(learning.text), len(learning.action)) <= 20_000
+    assert all(len(cue) <= 100 for cue in learning.cues)
+    assert len(learning.cues) <= 8
+    if ". " in learning.text:
+        assert learning.text.endswith(".")
+
+
 def test_failed_beats_done_and_that_is_noted() -> None:
     sigils = read_sigils("<task-done>green</task-done> <task-failed>no network</task-failed>")
     assert (sigils.result, sigils.note) == ("failed", "no network")
@@ -408,7 +470,8 @@ def test_failed_beats_done_and_that_is_noted() -> None:
         "<learning/>",
         "<learning> \u200b </learning>",
         '<learning title="x>text</learning>',
-        f"<learning>{'x' * 20_001}</learning>",
+        f"<retry-suggestion>{'x' * 20_001}</retry-suggestion>",
+        "<learning>when: the till jams</learning>",
         "<difficulty-estimate>very</difficulty-estimate>",
         "<next-model></next-model>",
         f"<next-model>{'x' * 101}</next-model>",

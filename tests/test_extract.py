@@ -55,7 +55,7 @@ def test_a_corrected_command_names_both_forms_and_the_error() -> None:
     assert draft.title == "Run `uv run pytest`, not `python -m pytest`: No module named pytest"
     assert draft.observation == "`python -m pytest` failed: No module named pytest. `uv run pytest` worked."
     assert draft.action == "Use `uv run pytest`."
-    assert (draft.kind, draft.category) == ("gotcha", "pitfall")
+    assert (draft.kind, draft.category) == ("gotcha", "pytest")
 
 
 def test_its_triggers_match_the_next_time() -> None:

@@ -10,7 +10,18 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from learnt.learnings_file.lines import ON_TRIAL, bullet_key, category_of, edit_fields, fields_of, heading_of, line_of
+from learnt.learnings_file.lines import (
+    ON_TRIAL,
+    bullet_key,
+    category_of,
+    edit_fields,
+    fields_of,
+    fields_of_rendering,
+    heading_of,
+    line_of,
+    split_line,
+    statement_of,
+)
 from learnt.learnings_file.merge import Edits, merge
 from learnt.learnings_file.read import Bullet, LooseText, ParsedFile, lines_for_prompt, parse
 from learnt.learnings_file.write import Rendering, compare_renderings, diff, render, select
@@ -71,7 +82,8 @@ def merged(text: str, base: Rendering | None, *learnings: Learning, earlier: Ite
 
 
 def found_in(learnings: Iterable[Learning], text: str) -> Learning | None:
-    same = [one for one in learnings if bullet_key(line_of(one)) == bullet_key(text)]
+    keys = {bullet_key(text), bullet_key(split_line(text)[0])}
+    same = [one for one in learnings if bullet_key(statement_of(one)) in keys]
     return min(same, key=lambda one: one.status != "active", default=None)
 
 
@@ -99,6 +111,62 @@ def test_an_edited_learning_has_the_line_that_was_asked_for(
         new = start.replace(**edit_fields(start, after))
         assert line_of(new) == fold(after)
         assert edit_fields(new, after) == {}
+
+
+@given(LINES, LINES, LINES, st.sampled_from(["person", "agent"]), st.sampled_from(["do", "avoid"]))
+@example("Use X", "Run it.", "Use X → Run that.", "agent", "do")
+@example("Use X", "Run it.", "Use Y → Run it.", "agent", "avoid")
+@example("Use X", "Run it.", "Use X", "agent", "do")
+@example("Use X", "Run it.", "→ Run it.", "person", "do")
+@example("Use X", "Run it.", "a → b → c", "person", "do")
+def test_an_edited_line_with_an_action_is_what_the_learning_shows(
+    before: str, action: str, after: str, origin: str, polarity: str
+) -> None:
+    assume(fold(before) and fold(after))
+    old = learning(1, before, polarity=polarity, action=fold(action)[:1000]).replace(origin=origin)
+    for seen in (None, line_of(old)):
+        new = old.replace(**edit_fields(old, after, seen=seen))
+        assert fold(after) in (line_of(new), statement_of(new))
+        assert edit_fields(new, after, seen=seen) == edit_fields(new, after) == {}
+        assert edit_fields(new, line_of(old), seen=line_of(old)) == {}, "what was not changed is no edit"
+
+
+def test_a_line_shows_the_action_if_it_is_short_and_says_more() -> None:
+    redis = Learning(id="learn_1", title="Start Redis before the tests", action="Run `make redis`.")
+    assert line_of(redis) == "Start Redis before the tests → Run `make redis`."
+    assert statement_of(redis) == "Start Redis before the tests"
+    assert line_of(redis.replace(action="Before the tests, start Redis.")) == "Start Redis before the tests"
+    assert line_of(redis.replace(action=f"Run `make redis`. {'It takes long. ' * 20}")) == line_of(redis)
+    assert line_of(redis.replace(action="x" * 200)) == "Start Redis before the tests"
+    assert line_of(redis.replace(title="Rename a → b")) == "Rename a → b"
+
+
+def test_only_the_part_of_a_line_that_a_person_changed_is_edited() -> None:
+    redis = Learning(id="learn_1", title="Start Redis first", action="Run `make redis`.", implication="Else it hangs.")
+    assert edit_fields(redis, "Start Redis first → Run `make up`.") == {"action": "Run `make up`."}
+    assert edit_fields(redis, "Start Redis early → Run `make redis`.") == {"title": "Start Redis early"}
+    assert edit_fields(redis, "Start Redis first", seen=line_of(redis)) == {"action": ""}
+    assert edit_fields(redis, "Start Redis first") == {}, "it is not known whether the person saw the action"
+    # The store changed the other part since the person saw the line, or the line had no room for the action.
+    seen = "Start Redis first → Run `redis-server`."
+    assert edit_fields(redis, "Start Redis early → Run `redis-server`.", seen=seen) == {"title": "Start Redis early"}
+    assert edit_fields(redis, "Start Redis early", seen="Start Redis first") == {"title": "Start Redis early"}
+
+
+@given(LINES, LINES)
+def test_a_line_of_another_store_is_taken_apart_as_it_was_put_together(title: str, action: str) -> None:
+    assume(fold(title))
+    theirs = learning(1, title, action=fold(action)[:1000])
+    ours = Learning(id="learn_1", **fields_of_rendering(line_of(theirs)))  # type: ignore[arg-type]
+    assert line_of(ours) == line_of(theirs)
+
+
+def test_actions_take_only_room_that_no_learning_needs() -> None:
+    made = [learning(number, f"Use tool {number}", action=f"Run `tool{number} --now`.") for number in range(1, 6)]
+    wide, narrow = rendering(*made), rendering(*made, max_tokens=120)
+    assert texts(wide.text) == [f"Use tool {number} → Run `tool{number} --now`." for number in range(1, 6)]
+    assert len(narrow.bullets) == len(rendering(*[one.replace(action="") for one in made], max_tokens=120).bullets)
+    assert estimate_tokens(narrow.text) <= 120
 
 
 def test_an_agents_learning_is_shown_by_its_title_and_a_persons_whole() -> None:
@@ -586,7 +654,8 @@ class Team(RuleBasedStateMachine):
         if found_in(self.store.values(), text) is None:
             vouched = "" if len(text) % 2 else "evidence"
             made = learning(self.number(), text, category=category, pinned=pinned, task="task_1", vouched=vouched)
-            self.store[made.id] = made.replace(origin="agent")
+            action = f"Run step {self.count}." if self.count % 3 else ""
+            self.store[made.id] = made.replace(origin="agent", action=action)
 
     @rule(place=PLACE, status=st.sampled_from(["hidden", "archived", "superseded", "proposed"]))
     def a_learning_is_put_away(self, place: int, status: str) -> None:
@@ -600,6 +669,19 @@ class Team(RuleBasedStateMachine):
         if self.store:
             old = self.pick(place)
             self.store[old.id] = old.replace(**edit_fields(old, text))
+
+    @rule(place=PLACE, action=st.sampled_from(["", "Run it.", "Run that instead. It is safer."]))
+    def the_store_changes_an_action(self, place: int, action: str) -> None:
+        if self.store:
+            old = self.pick(place)
+            self.store[old.id] = old.replace(action=action)
+
+    @rule(file=FILES, place=PLACE, action=st.sampled_from(["", " → Run it twice.", " → Run → it."]))
+    def a_person_changes_an_action(self, file: str, place: int, action: str) -> None:
+        lines, at = self.bullet(file, place)
+        if lines:
+            text, comment, rest = lines[at].rpartition(" <!-- learn_")
+            self.write(file, [*lines[:at], f"{split_line(text)[0]}{action}{comment}{rest}", *lines[at + 1 :]])
 
     @rule(place=PLACE)
     def a_learning_is_restored(self, place: int) -> None:
@@ -681,7 +763,7 @@ class Team(RuleBasedStateMachine):
         base = self.renderings.get(parsed.rendering)
         edits = self.merge(parsed, base)
         self.check_edits(parsed, base, edits)
-        self.apply(edits)
+        self.apply(edits, base)
         assert not self.merge(parsed, base), "merging again asks for nothing"
         self.check_nothing_was_lost(parsed, base, edits)
         if not killed:
@@ -732,13 +814,14 @@ class Team(RuleBasedStateMachine):
             kept = found_in(self.store.values(), bullet.text) or bullet_key(bullet.text) in ours
             assert kept or any(bullet.id in remark for remark in edits.remarks), bullet
 
-    def apply(self, edits: Edits) -> None:
+    def apply(self, edits: Edits, base: Rendering | None) -> None:
         for section, text, id in edits.added:
             made = learning(self.number(), text, origin="person", category=category_of(section))
-            made = made.replace(id=id) if id else made
+            made = made.replace(id=id, **fields_of_rendering(text)) if id else made
             self.store[made.id] = made
+        seen = {bullet.id: bullet.text for bullet in base.bullets} if base else {}
         for id, text in edits.changed:
-            self.store[id] = self.store[id].replace(**edit_fields(self.store[id], text))
+            self.store[id] = self.store[id].replace(**edit_fields(self.store[id], text, seen=seen.get(id)))
         for id in edits.removed:
             self.store[id] = self.store[id].replace(status="hidden")
         for id, category in edits.moved:

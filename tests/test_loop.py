@@ -381,7 +381,7 @@ def test_what_is_learnt_again_is_recognised_however_many_others_fit_better(memor
     known = memory.add(text)
     for number in range(12):
         memory.add(f"Pytest {number}", triggers={"commands": ["run pytest"]}, observation=f"pytest commit {number}")
-    for said in (text, "It is not to be", "!="):
+    for said in (text, "It is not to be", "Compare with != here"):
         first, again = (memory.debrief(task, f"<learning>{said}</learning>") for task in ("task_1", "task_2"))
         assert again.repeated == (first.learnings or (known.id,))
 

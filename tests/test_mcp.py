@@ -196,6 +196,22 @@ def test_what_an_agent_asks_for_itself_is_counted_under_its_clients_name(memory:
     )
 
 
+def test_a_learning_is_recalled_by_the_situations_that_the_agent_named(memory: Memory, project: Path) -> None:
+    cues = ["mails never arrive", f"the log shows {SECRET}"]
+
+    async def learn(client: Client) -> str:
+        await call(client, "learn", title="Use port 2525", when=cues)
+        assert "at most 8" in await refusal(client, "learn", title="Use port 25", when=[f"case {n}" for n in range(9)])
+        return await call(client, "recall", query="why do mails never arrive?")
+
+    recalled = talk(project, learn)
+
+    assert "**When**: mails never arrive; the log shows" in recalled
+    assert PASSWORD not in recalled
+    (learning,) = memory.learnings().learnings
+    assert learning.cues[0] == cues[0]
+
+
 def test_what_an_agent_learns_is_kept_once_on_trial_and_under_its_clients_name(memory: Memory, project: Path) -> None:
     async def learn(client: Client) -> str:
         first = await call(

@@ -10,9 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from learnt.clients.kit.transcript import Step
+from learnt.mine.attempts import observe_attempts
+from learnt.mine.commits import observe_commit
 from learnt.mine.complaint import find_error, find_stable_part, generalise, read_diagnostics
-from learnt.mine.lessons import observe_attempts, observe_commit, observe_words
+from learnt.mine.demands import read_demands
+from learnt.mine.lessons import observe_words
+from learnt.mine.norms import states_rule
 from learnt.mine.observe import observe_steps
+from learnt.mine.rejections import observe_rejections
 from learnt.mine.reviews import find_recurring, observe_reviews, read_findings
 from learnt.mine.shell import split_command
 from learnt.model import Discovery, Failure
@@ -363,7 +368,7 @@ texts = st.text(max_size=200)
     texts,
 )
 def test_no_conversation_is_an_error(steps: list[Step], folder: str) -> None:
-    for discovery in observe_steps(steps, folder=folder):
+    for discovery in (*observe_steps(steps, folder=folder), *observe_rejections(steps, folder=folder)):
         assert discovery.text
 
 
@@ -371,6 +376,8 @@ def test_no_conversation_is_an_error(steps: list[Step], folder: str) -> None:
 def test_no_text_is_an_error(text: str) -> None:
     list(observe_words(text))
     list(observe_reviews(text, text))
+    list(observe_rejections([Step(kind="said", text=text), Step(kind="prompt", text=text)]))
+    read_demands(text), states_rule(text)
     list(find_recurring([read_findings(text), read_findings(text)]))
     observe_commit(text, text, [text])
     observe_attempts(Failure(attempt="attempt_1", task="task_1", error=text), summary=text, said=text)
@@ -468,8 +475,51 @@ def test_findings_are_the_items_that_name_a_file_or_how_grave_they_are() -> None
 def test_a_finding_that_an_improvement_closed_is_learnt() -> None:
     found = only(list(observe_reviews(REVIEW, "Log the database error before it is swallowed.\nRenamed a variable.")))
 
-    assert found.text.startswith("`shop/cart.py` swallows the database error")
-    assert found.worked == "Log the database error before it is swallowed."
+    assert found.text == "Log the database error before it is swallowed: a review asked for it in `shop/cart.py`"
+    assert found.worked == "Log the database error before it is swallowed"
+    assert "A review rejected in `shop/cart.py`: “" in found.excerpt
+
+
+@pytest.mark.parametrize(
+    ("finding", "fix", "rule"),
+    [
+        (
+            "Major: the HTTP call in `shop/rates.py:9` lacks a timeout",
+            "The HTTP call in shop/rates.py has a timeout of 10 s.",
+            "Give every HTTP call a timeout: a review rejected `shop/rates.py` without it",
+        ),
+        (
+            "High: `shop/mail.py:3` has no retry for failed deliveries",
+            "Failed deliveries are retried, `shop/mail.py` has a retry.",
+            "Give such code a retry for failed deliveries: a review rejected `shop/mail.py` without it",
+        ),
+        (
+            "Major: `shop/tax.py:4` computes money with floats",
+            "Replaced floats by Decimal where money is computed.",
+            "Replace floats by Decimal where money is computed: a review asked for it in `shop/tax.py`",
+        ),
+        (
+            "Blocker: `shop/tax.py:4` rounds too early. Money must never be rounded before it is summed",
+            "Money is rounded after it is summed.",
+            "Money must never be rounded before it is summed",
+        ),
+    ],
+)
+def test_a_finding_that_was_fixed_is_put_as_the_rule_that_it_broke(finding: str, fix: str, rule: str) -> None:
+    found = only(list(observe_reviews(f"- {finding}", fix)))
+
+    assert found.text == rule
+
+
+def test_a_finding_in_several_places_of_one_review_names_all_of_them() -> None:
+    review = "".join(
+        f"- Major: `{file}:7` opens a connection without closing it on errors\n" for file in ("a.py", "b.py", "c.py")
+    )
+
+    found = only(list(find_recurring([read_findings(review)])))
+
+    assert found.files == ("a.py", "b.py", "c.py")
+    assert found.text.endswith("a review rejected it in `a.py`, `b.py` and `c.py`")
 
 
 def test_a_finding_of_two_reviews_is_a_pattern() -> None:
@@ -478,4 +528,7 @@ def test_a_finding_of_two_reviews_is_a_pattern() -> None:
     found = only(list(find_recurring([read_findings(REVIEW), read_findings(later)])))
 
     assert found.type == "pattern"
+    assert found.text.startswith("Avoid code that swallows the database error without logging it")
+    assert found.text.endswith("2 reviews rejected it in `shop/cart.py` and `shop/stock.py`")
+    assert found.files == ("shop/cart.py", "shop/stock.py")
     assert list(find_recurring([read_findings(REVIEW), read_findings("- Minor: `a.py` has a long line")])) == []

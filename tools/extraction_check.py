@@ -25,6 +25,7 @@ from learnt.mine.extract import LearningDraft, NoDraft, extract
 from learnt.mine.lessons import observe_words
 from learnt.mine.observe import observe_steps
 from learnt.mine.quality import find_flaw
+from learnt.mine.rejections import observe_rejections
 from learnt.model import Discovery
 from learnt.text.triggers import Situation, SituationMatcher
 
@@ -171,6 +172,7 @@ class Report:
 def find_discoveries(path: Path) -> Iterator[Discovery]:
     """Yield the discoveries in a transcript, from the agent's actions and from its last words."""
     yield from observe_steps(steps(str(path)), folder=about(str(path)).folder)
+    yield from observe_rejections(steps(str(path)), folder=about(str(path)).folder)
     said = [step.text for step in steps(str(path)) if step.kind == "said" and not step.aside]
     yield from observe_words(said[-1] if said else "")
 

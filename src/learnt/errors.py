@@ -2,8 +2,8 @@
 
     LearntError                 our failure                          exit 1
     ├── CorruptDatabase         doctor reports it instead of failing
-    ├── ModelFailed             the caller continues without an answer
-    ├── SpendingCap             no further call is made              exit 3
+    ├── ModelFailed             the rules do its work, or it is asked later
+    ├── SpendingCap             the rules do the model's work        exit 3
     ├── WrongRequest            the caller can fix it                exit 2
     │   ├── InvalidValue        a value that cannot be built
     │   ├── NotFound            the next store may have it
@@ -36,11 +36,15 @@ class CorruptDatabase(LearntError):
 
 
 class ModelFailed(LearntError):
-    """A model did not return a usable answer; `result` is stored with the call."""
+    """A model did not return a usable answer; `result` is stored with the call.
 
-    def __init__(self, message: str, *, result: str = "failed", hint: str = "") -> None:
+    `is_temporary` means that it was not reached or not ready, so that asking it later may succeed.
+    """
+
+    def __init__(self, message: str, *, result: str = "failed", hint: str = "", is_temporary: bool = False) -> None:
         super().__init__(message, hint=hint)
         self.result = result
+        self.is_temporary = is_temporary
 
 
 class SpendingCap(LearntError):

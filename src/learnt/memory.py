@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from learnt.flow.claims import Work
     from learnt.flow.context import Context
     from learnt.flow.debriefs import Debriefs
+    from learnt.flow.folding import Similar
     from learnt.flow.history import Transcripts
     from learnt.flow.hook_events import Hooks
     from learnt.flow.learnings import Learnings, LearningsPage
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from learnt.flow.worker import Worker
     from learnt.model import Brief, Claim, Debrief, Event, Failure, Hit, Learning, Triggers
     from learnt.settings import Settings
+    from learnt.weigh.compare import Verdict
 
 
 class _Room:
@@ -346,11 +348,14 @@ class Memory:
         reason: str = "",
         add_tags: Sequence[str] = (),
         drop_tags: Sequence[str] = (),
+        add_cues: Sequence[str] = (),
+        drop_cues: Sequence[str] = (),
         by: str | None = None,
         **changes: Any,
     ) -> Learning:
         """Change fields of a learning; the fields are those of `add`. A person vouches for the result."""
-        return self._learnings.edit(id, changes, reason=reason, add_tags=add_tags, drop_tags=drop_tags, by=by)
+        more, fewer = {"tags": add_tags, "cues": add_cues}, {"tags": drop_tags, "cues": drop_cues}
+        return self._learnings.edit(id, changes, reason=reason, more=more, fewer=fewer, by=by)
 
     def archive(self, id: str, *, reason: str = "") -> Learning:
         """Remove a learning from lists and briefs; it can be restored."""
@@ -384,9 +389,20 @@ class Memory:
         """Return every change to a learning, oldest first."""
         return self._learnings.history(id)
 
-    def undo(self, id: str, *, reason: str = "") -> Learning:
-        """Undo the last change to a learning, or the change with this event id."""
-        return self._learnings.undo(id, reason=reason)
+    def undo(self, id: str = "", *, reason: str = "") -> Learning:
+        """Undo the last change to a learning, or the change with this event id.
+
+        Without an id, take back the latest learning that was kept of what the person said to an agent.
+        """
+        return self._learnings.undo(id, reason=reason) if id else self._learnings.undo_said(reason=reason)
+
+    def similar(self, learning: str | Learning, limit: int = 10) -> list[Similar]:
+        """Return the known learnings that resemble a learning, each with the verdict how it relates to that one."""
+        return self._learnings.similar(learning, limit=limit)
+
+    def compare(self, older: str | Learning, newer: str | Learning) -> Verdict:
+        """Return how a newer learning relates to an older one (`repeats`, …), with `score` and `reason`."""
+        return self._learnings.compare(older, newer)
 
     def purge(self, id: str) -> int:
         """Delete a learning permanently: rows, history, spool, backups, log, and this worktree's learnings files.

@@ -30,10 +30,8 @@ PARAGRAPHS = ("context", "observation", "implication", "action")
 COUNTERS = ("times_injected", "times_helpful", "times_not_helpful", "recurrences")
 TITLE_LIMIT, TEXT_LIMIT = 100, 20_000
 LONG_TEXT_LIMIT = 200_000  # a task may contain a whole specification
-TRIGGER_LIMIT = 500
+TRIGGER_LIMIT, TAG_LIMIT, CUE_LIMIT = 500, 50, 8
 LARGEST_NUMBER = 2**53
-TAG_LIMIT = 50
-CUE_LIMIT = 8
 LEAST_CONFIDENCE = 0.1
 GENERAL = "general"  # the category that every agent sees
 EVERYTHING = "*"  # all categories
@@ -44,6 +42,12 @@ ASKERS = ("", "hook", "prompt", "tool", "person")
 KINDS = ("solution", "gotcha", "best-practice", "constraint")
 POLARITIES = ("do", "avoid")
 AVOID = "Avoid: "
+# A text with one of these words says itself that something is to be avoided.
+_AVOIDING = frozenset(
+    "never not no don't dont avoid stop instead forbidden prohibited off-limits mustn't shouldn't nobody nie niemals "
+    "nicht kein keine keinen vermeide vermeiden vermeidet verboten ne pas jamais évite éviter évitez interdit nunca "
+    "jamás evita evitar evite eviten deja prohibido".split()
+)
 ORIGINS = ("person", "agent", "model", "import")
 VOUCHERS = ("", "person", "evidence")
 STATUSES = ("proposed", "active", "hidden", "archived", "superseded")
@@ -296,8 +300,9 @@ class Learning(Value):
     scope: str = "project"  # not stored: "project", "user", or the name of another project
 
     def advise(self, text: str) -> str:
-        """Return one of the learning's texts, preceded by `Avoid: ` if its polarity is `avoid`."""
-        return AVOID + text if self.polarity == "avoid" else text
+        """Return one of the learning's texts, with `Avoid: ` before it if it does not say so itself."""
+        words = (word.strip(',.;:!()"`') for word in text.lower().replace("’", "'").split())
+        return AVOID + text if self.polarity == "avoid" and _AVOIDING.isdisjoint(words) else text
 
     def check(self) -> None:
         check_id("learn", self.id)
@@ -347,14 +352,10 @@ class Hit(Value):
     learning: Learning
     score: float
     matched_fields: tuple[str, ...] = ()
-    relevance: float = 0.0
-    """The share of the text's weight that was found, from 0 to 1."""
-    words: Mapping[str, float] = {}
-    """The score of each matching word."""
-    trigger: str = ""
-    """The trigger that matches, if any; it ranks before any similarity."""
-    highlights: Mapping[str, str] = {}
-    """The matching fields, with the matching words in `<mark>`."""
+    relevance: float = 0.0  # the share of the text's weight that was found, from 0 to 1
+    words: Mapping[str, float] = {}  # the score of each matching word
+    trigger: str = ""  # the trigger that matches, if any; it ranks before any similarity
+    highlights: Mapping[str, str] = {}  # the matching fields, with the matching words in `<mark>`
 
 
 class Event(Value):
@@ -518,7 +519,8 @@ class Discovery(Value):
     type: str
     text: str
     rule: str = ""
-    """How it was found: `command`, `edit`, `call`, `verification`, `finding`, `review`, `words`, `revert`, `model`."""
+    """How it was found: `command`, `edit`, `call`, `verification`, `finding`, `review`, `words`, `person`, `revert`,
+    `model`."""
     failed: str = ""  # the command or the file that failed
     error: str = ""  # the line with the reason
     worked: str = ""  # the command that worked instead

@@ -99,6 +99,7 @@ class Settings(Value):
     model_monthly_cap_usd: float = 10.0
     hook_deadline_ms: int = 400
     before_tool: str = "tell"
+    ask_agent: str = "when_worth"
 
 
 # Who may set a setting. Values of a project's file that it may not set take effect once the user has accepted them,
@@ -215,7 +216,8 @@ SETTINGS = (
     ),
     Setting(
         "brief_tokens",
-        "The maximum length of a brief, in estimated tokens. A stuck warning adds at most 120.",
+        "The maximum length of a brief, in estimated tokens. A stuck warning adds at most 120, the line that asks the "
+        "agent to write down what it finds out (`ask_agent`) at most 60.",
         by="lower",
     ),
     Setting(
@@ -252,6 +254,15 @@ SETTINGS = (
         "warning with the call or its result), `stop_once` (the first such call of a conversation is refused with the "
         "reason, its repetition is allowed) or `off`.",
         choices=("tell", "stop_once", "off"),
+        by="person",
+    ),
+    Setting(
+        "ask_agent",
+        "Whether agents are asked to write down what they find out: `when_worth` (a line at the start of a "
+        "conversation says how; after an error was overcome and nothing was written, the next prompt asks for it, once "
+        "in a conversation), `never`, or `insist` (the end of the turn asks for it already, which takes another turn, "
+        "where the client can).",
+        choices=("when_worth", "never", "insist"),
         by="person",
     ),
     Setting(

@@ -234,6 +234,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "resolve": ["esc_1"],
     "add": ["The shop is open"],
     "search": [EVIL.lower()],
+    "similar": ["learn_1"],
     "history": ["learn_1"],
     "edit": ["learn_1", "--title", "x"],
     "supersede": ["learn_1", "learn_2"],

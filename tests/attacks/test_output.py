@@ -19,7 +19,7 @@ from learnt.brief.render import Content, FailedBefore, Loop, Past, Shown, Unfini
 from learnt.doors.mcp.words import fence_lines, format_learning
 from learnt.doors.output import format_json, printable
 from learnt.errors import InvalidValue
-from learnt.learnings_file import write
+from learnt.learnings_file import lines, write
 from learnt.model import PARAGRAPHS, Failure, Learning
 from learnt.store import learnings, mirror
 from learnt.text.clean import clean, fold
@@ -299,6 +299,7 @@ def test_a_row_cannot_put_a_second_line_into_learnings_md(texts: list[str]) -> N
         learning = learnings._learning({"goal": "", **row, "task": "", "category": fold(texts[6])[:100]})
     except (ValueError, TypeError, InvalidValue):
         return
-    bullet = write._format_bullet(learning)
-    assert visible(bullet)
-    assert len(bullet.strip("\n").split("\n")) == 1
+    for line in (lines.line_of(learning), lines.statement_of(learning)):
+        bullet = write._format_bullet(learning, line)
+        assert visible(bullet)
+        assert len(bullet.strip("\n").split("\n")) == 1

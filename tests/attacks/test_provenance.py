@@ -317,7 +317,7 @@ def test_agents_cannot_bury_a_persons_learning(memory: Memory) -> None:
     assert item.learning.id == learning.id
 
 
-@pytest.mark.parametrize("copy", ["Run `make seed` before all tests", "Never run `make seed` before the tests"])
+@pytest.mark.parametrize("copy", ["Run `make seed` before all slow tests", "Never run `make seed` before the tests"])
 @pytest.mark.parametrize("vouched", [False, True])
 def test_an_agents_near_copy_neither_hides_nor_outranks_a_persons_learning(
     memory: Memory, copy: str, vouched: bool

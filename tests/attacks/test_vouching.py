@@ -17,7 +17,7 @@ ABOUT = "run make seed before the tests"
 OPPOSITES = (
     "Never run `make seed` before the tests",
     "Never run `make seed` before the tests. It was dropped with the old fixtures, which nobody maintains any more.",
-    "Run `make seed` before the tests? No",
+    "Run `make seed` before the tests: no",
     "Skip `make seed` before the tests",
 )
 
@@ -172,6 +172,13 @@ def test_a_command_that_everybody_runs_gives_a_claim_no_more_tries(memory: Memor
 
 
 # The opposite of what a person says
+
+
+def test_an_opposite_that_begins_as_a_question_is_not_kept(memory: Memory) -> None:
+    mine = memory.add("Run `make seed` before the tests")
+    debrief = memory.debrief("task_source", "<learning>Run `make seed` before the tests? No.</learning>")
+    assert debrief.learnings == debrief.repeated == ()
+    assert memory.get(mine.id) == mine
 
 
 @pytest.mark.parametrize("opposite", OPPOSITES)

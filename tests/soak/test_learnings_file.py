@@ -22,7 +22,7 @@ from learnt import LearntError, Memory
 from learnt.errors import WrongRequest
 from learnt.flow.learnings_file import Update
 from learnt.learnings_file import write
-from learnt.learnings_file.lines import bullet_key, line_of
+from learnt.learnings_file.lines import bullet_key, line_of, statement_of
 from learnt.learnings_file.read import parse
 from learnt.model import Learning
 from learnt.store import regenerations
@@ -103,7 +103,13 @@ class Life:
         self.counted["commands"] += 1
         if len(known) < 2 or self.chance.random() < 0.3:
             category = self.chance.choice(("", "testing", "code_structure", "API & Co"))
-            self.memory.add(f"Added {self.hands.word()} by command", category=category, goal=self.chance.choice(GOALS))
+            action = self.chance.choice(("", f"Run `{self.hands.word()}` first."))
+            self.memory.add(
+                f"Added {self.hands.word()} by command",
+                action=action,
+                category=category,
+                goal=self.chance.choice(GOALS),
+            )
             return
         one, other = self.chance.sample(known, 2)
         act = self.chance.choice(
@@ -116,7 +122,9 @@ class Life:
 
     def _act(self, act: str, one: Learning, other: Learning) -> None:
         if act == "edit":
-            self.memory.edit(one.id, title=f"Edited {self.hands.word()} by command", category=other.category)
+            action = self.chance.choice((one.action, "", f"Run `{self.hands.word()}` first."))
+            title = f"Edited {self.hands.word()} by command"
+            self.memory.edit(one.id, title=title, action=action, category=other.category)
         elif act == "pin":
             self.memory.pin(one.id, pinned=not one.pinned)
         elif act == "supersede":
@@ -295,7 +303,8 @@ class Life:
         assert regenerations.find(self.memory.context.store.database, file.rendering), text
         for bullet in file.bullets:
             assert stored[bullet.id].status == "active", f"{bullet.id} is shown"
-            assert bullet_key(bullet.text) == bullet_key(line_of(stored[bullet.id]))
+            lines = (line_of(stored[bullet.id]), statement_of(stored[bullet.id]))
+            assert bullet_key(bullet.text) in map(bullet_key, lines)
         if estimate_tokens(text) > self.memory.settings.learnings_max_tokens:
             assert not file.bullets, "more bullets than there is room for"
             assert file.loose

@@ -12,8 +12,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from learnt.brief.render import ASKS
+from learnt.text.fence import notice
 from tests.support.doors import Learnt
 
+HOW_TO_KEEP = notice(ASKS["start"])
+"""What a conversation is told at its start, if there is nothing else to tell."""
 CLIENTS = ("claude", "codex", "gemini", "opencode")
 LONGEST_ANSWER = 9_500
 _GEMINI = {
@@ -228,7 +232,7 @@ def is_answer(out: str) -> bool:
     if not isinstance(answer, dict):
         return False
     if answer.keys() == {"decision", "reason"}:
-        return answer["decision"] == "deny" and bool(answer["reason"])
+        return answer["decision"] in ("deny", "block") and bool(answer["reason"])
     said = answer.get("hookSpecificOutput")
     if answer.keys() != {"hookSpecificOutput"} or not isinstance(said, dict):
         return False

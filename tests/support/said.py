@@ -13,7 +13,11 @@ Said = tuple[str, tuple[tuple[str, ...], ...]]
 
 def read_said(name: str) -> list[Said]:
     """Return the texts of a file, each with its lessons."""
-    pieces = (Path(__file__).parent / name).read_text(encoding="utf-8").split("\n%%\n")
+    pieces = (
+        (Path(name) if name.startswith("/") else Path(__file__).parent / name)
+        .read_text(encoding="utf-8")
+        .split("\n%%\n")
+    )
     return [_read(piece) for piece in pieces]
 
 

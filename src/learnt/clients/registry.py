@@ -50,6 +50,10 @@ class Client(Value):
     """The folder with the client's modules, if it has another name."""
     offers: tuple[str, ...] = ()
     """The client's modules."""
+    entry_variable: str = ""
+    """The environment variable that tells hooks how the client was started, if there is one."""
+    interactive_entries: tuple[str, ...] = ()
+    """How a client is started in which a person types the prompts, as its hooks and transcripts call it."""
     folder_variables: tuple[str, ...] = ()
     """The environment variables that relocate the client's folders."""
     events: Mapping[str, str] = {}
@@ -58,8 +62,12 @@ class Client(Value):
     """The tools that `run` a command, or `edit` or `read` a file."""
     hears_before_call: bool = True
     """Whether the model sees a hook's answer before a call. If not, the answer must come with the result."""
+    shows_messages: bool = True
+    """Whether the person sees a message in a hook's answer."""
     deny_format: str = "permission"
     """How a hook prevents a call: `permission` or `decision`."""
+    stop_decision: str = ""
+    """The decision with which a hook makes the agent go on at the end of a turn; empty if a hook cannot."""
     compaction_format: str = ""
     """How a hook adds text to a summary: `text` or `context`; empty if a hook cannot."""
     speaks_by_name: bool = False
@@ -72,6 +80,9 @@ class Client(Value):
     """Whether the client can be set up only in a project."""
     models_need_provider: bool = False
     """Whether models are written as `provider/model`."""
+    loads: tuple[str, ...] = ()
+    """The files with rules that the client gives to every conversation by itself, below the project's folder or below
+    the user's (`~/`); a `*` stands for any text. Files that it reads only in some folders are not listed."""
 
 
 _CLAUDE_EVENTS = {
@@ -107,6 +118,8 @@ CLIENTS = (
         setup_name="claude-code",
         folder="claude_code",
         offers=("run", "transcript", "setup"),
+        entry_variable="CLAUDE_CODE_ENTRYPOINT",
+        interactive_entries=("cli", "claude-vscode", "claude-desktop"),
         folder_variables=("CLAUDE_CONFIG_DIR",),
         events=_CLAUDE_EVENTS,
         tools={
@@ -114,21 +127,30 @@ CLIENTS = (
             **dict.fromkeys(("Edit", "MultiEdit", "Write", "NotebookEdit"), "edit"),
             **dict.fromkeys(("Read", "NotebookRead"), "read"),
         },
+        stop_decision="block",
         compaction_format="text",
         reports="cost",
+        # AGENTS.md only where there is no CLAUDE.md
+        loads=(
+            *("CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md", ".claude/rules/*"),
+            *("~/.claude/CLAUDE.md", "~/.claude/rules/*", "~/.claude/projects/*/memory/MEMORY.md"),
+        ),
     ),
     Client(
         name="codex",
         title="Codex",
         aliases=("codex-cli", "codex-mcp-client"),
         offers=_EVERY_MODULE,
+        interactive_entries=("codex_cli_rs", "codex-tui", "codex_vscode", "Codex Desktop"),
         folder_variables=("CODEX_HOME",),
         events={event: kind for event, kind in _CLAUDE_EVENTS.items() if event not in _NOT_IN_CODEX},
         tools={
             **dict.fromkeys(("exec_command", "shell", "shell_command", "local_shell"), "run"),
             "apply_patch": "edit",
         },
+        stop_decision="block",
         reports="tokens",
+        loads=("AGENTS.md", "AGENTS.override.md", "~/.codex/AGENTS.md", "~/.codex/memories/memory_summary.md"),
     ),
     Client(
         name="gemini",
@@ -145,8 +167,10 @@ CLIENTS = (
         },
         hears_before_call=False,
         deny_format="decision",
+        stop_decision="deny",
         speaks_by_name=True,
         reports="tokens",
+        loads=("GEMINI.md", "~/.gemini/GEMINI.md"),
     ),
     Client(
         name="opencode",
@@ -154,6 +178,7 @@ CLIENTS = (
         offers=("run", "transcript", "setup"),
         folder_variables=("XDG_DATA_HOME", "XDG_CONFIG_HOME"),
         events=_CLAUDE_EVENTS,  # our plugin uses Claude Code's format
+        shows_messages=False,
         tools={
             **dict.fromkeys(("bash", "shell"), "run"),
             **dict.fromkeys(("edit", "multiedit", "write", "patch", "apply_patch"), "edit"),
@@ -163,6 +188,7 @@ CLIENTS = (
         keeps_database=True,
         reports="cost",
         models_need_provider=True,
+        loads=("AGENTS.md", "~/.config/opencode/AGENTS.md"),  # CLAUDE.md only where there is no AGENTS.md
     ),
     Client(name="aider", title="aider", offers=("run", "setup"), reports="cost", per_project=True),
     Client(name="command", title="any other program", offers=("run",)),
@@ -196,6 +222,8 @@ SUB_AGENTS: dict[str, tuple[str, ...]] = {
     "cli-help": (GENERAL,),
     "browser-agent": ("testing", GENERAL),
 }
+# The files with rules that any of the clients loads by itself.
+LOADED_FILES = tuple(dict.fromkeys(file for client in CLIENTS for file in client.loads))
 # The kind of each event in all clients.
 KINDS = {event: kind for client in CLIENTS for event, kind in client.events.items()}
 # The environment variables that relocate the clients' folders.
@@ -215,6 +243,12 @@ def client_name(name: str) -> str:
     """Return the name under which a client's activity is stored; an unknown name is only converted to lower case."""
     client = find(name)
     return client.name if client else name.strip().lower()
+
+
+def loaded_files(name: str) -> tuple[str, ...]:
+    """Return the files with rules that a client loads by itself; none for an unknown client."""
+    client = find(name) if name else None
+    return client.loads if client else ()
 
 
 def setup_name(client: Client) -> str:
@@ -260,6 +294,12 @@ def recognise(event: str, payload: Mapping[str, Any]) -> str:
         return "codex"
     is_claude = "prompt_id" in payload or ("permission_mode" in payload and "turn_id" not in payload)
     return DEFAULT if is_claude or "/.claude/" in transcript else ""
+
+
+def is_interactive(name: str, environ: Mapping[str, str]) -> bool:
+    """Return whether a hook's client takes its prompts from a person; False if the hook cannot know it."""
+    client = find(name)
+    return client is not None and environ.get(client.entry_variable) in client.interactive_entries
 
 
 def conversation_of_shell(environ: Mapping[str, str]) -> str:

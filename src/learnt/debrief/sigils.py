@@ -2,7 +2,9 @@
 
 Sigils say what the agent learnt, how it ended, and what the next attempt should know:
 
-    <learning category="pitfall" tags="sqlite, locking">Close the cursor before the commit.</learning>
+    <learning category="pitfall" tags="sqlite, locking" when="the database is locked; commit hangs">
+    Close the cursor before the commit.
+    </learning>
     <failure-report>
     what_tried: …
     why_failed: …
@@ -18,6 +20,10 @@ then read as it is, with quotations, and sigils inside it are not read. A sigil 
 another one of its name, does not count. The first `MAX_LEARNINGS` learnings count, so that a debrief takes a bounded
 time; of the other sigils, the first valid one counts. A task is failed even if the output also says that it is done.
 
+In a learning, lines that start with `title:`, `when:` or `action:` are fields, lines below that are indented deeper
+continue them, and the rest is the observation. A learning is never refused for its length: what is too long is cut, and
+`ignored` says so.
+
 The lines of a failure report are `key: value`, one field per line. Lines that are indented deeper or have no key
 continue the value above; so do lines with an unknown key below `stack_trace`, where `error: …` is not a field.
 Elsewhere an unknown lower-case key is a field of a later version and is skipped with its value.
@@ -31,9 +37,21 @@ from collections.abc import Iterable, Iterator
 from learnt.debrief.marks import remove_marks
 from learnt.debrief.own_lines import NOT_AT_START, REPEATED, SIGIL_TAG, OwnStatements, starts_line
 from learnt.debrief.own_words import own_words
-from learnt.model import DIFFICULTIES, FAILURE_CATEGORIES, KINDS, NO_REPORT, TAG_LIMIT, TEXT_LIMIT, Failure, Value
+from learnt.model import (
+    CUE_LIMIT,
+    DIFFICULTIES,
+    FAILURE_CATEGORIES,
+    KINDS,
+    NO_REPORT,
+    TAG_LIMIT,
+    TEXT_LIMIT,
+    TITLE_LIMIT,
+    Failure,
+    Value,
+)
 from learnt.text.clean import clean, fold
-from learnt.text.titles import cut_title, first_sentence
+from learnt.text.shorten import shorten
+from learnt.text.titles import cut_text, cut_title, first_sentence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,6 +63,7 @@ MAX_LEARNINGS = 50
 _MAX_ENDING_LENGTH = 500
 _MAX_UNREADABLE_SHARE = 0.25
 _MAX_IGNORED = 50
+_MIN_WRAPPED_LENGTH = 60  # a shorter line that ends without a full stop was probably not wrapped
 _ATTRIBUTE = re.compile(r"""([^\s"'<>/=]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'<>]+)))?""", re.ASCII)
 _MODEL = re.compile(r"[A-Za-z0-9._:/-]{1,100}")
 _KEYS = {
@@ -64,6 +83,9 @@ _CATEGORIES = {
     **{f"{category}_error": category for category in ("build", "logic", "type", "dependency")},
     **{category.replace("-", "_"): category for category in FAILURE_CATEGORIES},
 }
+# A field in the text of a learning, perhaps in a list and emphasised.
+_OWN_FIELD = re.compile(r"[ \t]*(?:[-*][ \t]+)?[*_]{0,3}(title|when|action)[*_]{0,3}[ \t]*:[*_]{0,3}", re.I | re.A)
+_SEPARATOR = ";"  # between the situations of a `when`
 _NO_FILE = ("", "none", "n/a", "-")
 
 
@@ -72,6 +94,8 @@ class LearningSigil(Value):
 
     title: str
     text: str
+    action: str = ""
+    cues: tuple[str, ...] = ()
     category: str = ""
     tags: tuple[str, ...] = ()
     domain: str = ""
@@ -218,7 +242,7 @@ class _SigilReader:
         """Add a sigil, or note why it is ignored."""
         flaw = flaw or _find_flaw(name, text)
         if not flaw and name == "learning":
-            self._learnings.append(_make_learning(attributes, text))
+            flaw = self._add_learning(attributes, text)
         elif not flaw and (name in self._only or (name == "failure-report" and self._failure)):
             flaw = "came before, and the first one counts"
         elif not flaw and name == "failure-report":
@@ -229,6 +253,15 @@ class _SigilReader:
             self._ignored.append(f"<{name}> {flaw}")
         else:
             self._ignored += _list_ignored(name, attributes, text)
+
+    def _add_learning(self, attributes: dict[str, str], text: str) -> str:
+        """Add a learning, and note what is cut; return what is wrong with it."""
+        statement = _LearningText(attributes, text)
+        if not statement.title:
+            return "says nothing but when it matters"
+        self._learnings.append(statement.as_sigil(attributes))
+        self._ignored += statement.cut
+        return ""
 
     def sigils(self, *, quoted: int) -> Sigils:
         """Return everything that was read."""
@@ -256,7 +289,7 @@ def _find_flaw(name: str, text: str) -> str:
     """Return what is wrong with the text of a sigil, if anything."""
     if not text and name not in ("task-done", "task-failed"):
         return "is empty"
-    if len(text) > TEXT_LIMIT:
+    if len(text) > TEXT_LIMIT and name != "learning":
         return f"has more than {TEXT_LIMIT:,} characters"
     if name == "difficulty-estimate" and text.lower() not in DIFFICULTIES:
         return f"is none of {', '.join(DIFFICULTIES)}"
@@ -279,15 +312,66 @@ def _shorten(reasons: list[str]) -> tuple[str, ...]:
     return (*reasons[:_MAX_IGNORED], f"and {more:,} more") if more > 0 else tuple(reasons)
 
 
-def _make_learning(attributes: dict[str, str], text: str) -> LearningSigil:
-    return LearningSigil(
-        title=cut_title(attributes.get("title", "") or _find_first_sentence(text)),
-        text=text,
-        category=cut_title(_normalise_key(attributes.get("category", ""))),
-        tags=_clean_list(attributes.get("tags", "").split(",")),
-        domain=cut_title(attributes.get("domain", "")),
-        kind=_read_kind(attributes),
-    )
+class _LearningText:
+    """What a learning says, with each text cut to its limit; `cut` says what was cut."""
+
+    def __init__(self, attributes: dict[str, str], text: str) -> None:
+        self.cut: list[str] = []
+        fields, rest = _split_statement(text)
+        self.action = self._cut("action", "\n".join(fields["action"]), TEXT_LIMIT)
+        self.observation = self._cut("text", rest, TEXT_LIMIT)
+        title = self._cut("title", attributes.get("title", "") or fold(" ".join(fields["title"])), TITLE_LIMIT)
+        self.title = title or _fit(_find_first_sentence(self.observation or self.action))
+        self.cues = self._cut_cues([attributes.get("when", ""), *fields["when"]])
+
+    def as_sigil(self, attributes: dict[str, str]) -> LearningSigil:
+        """Return the sigil; the observation of one without a text of its own repeats its title."""
+        return LearningSigil(
+            title=self.title,
+            text=self.observation or self.title,
+            action=self.action,
+            cues=self.cues,
+            category=cut_title(_normalise_key(attributes.get("category", ""))),
+            tags=_clean_list(attributes.get("tags", "").split(",")),
+            domain=cut_title(attributes.get("domain", "")),
+            kind=_read_kind(attributes),
+        )
+
+    def _cut_cues(self, lists: list[str]) -> tuple[str, ...]:
+        stated = dict.fromkeys(fold(cue) for words in lists for cue in words.split(_SEPARATOR) if fold(cue))
+        if len(stated) > CUE_LIMIT:
+            self.cut.append(f"{len(stated) - CUE_LIMIT:,} situations of a <learning> beyond the first {CUE_LIMIT}")
+        return tuple(dict.fromkeys(self._cut("when", cue, TITLE_LIMIT) for cue in list(stated)[:CUE_LIMIT]))
+
+    def _cut(self, name: str, text: str, limit: int) -> str:
+        if len(text) <= limit:
+            return text
+        self.cut.append(f"the end of the {name} of a <learning>, which has more than {limit:,} characters")
+        if name == "title":
+            return _fit(text)
+        return cut_title(text) if limit == TITLE_LIMIT else cut_text(text, limit)
+
+
+def _split_statement(text: str) -> tuple[dict[str, list[str]], str]:
+    """Return the fields in the text of a learning, and the rest of the text; quoted lines are no fields."""
+    lines, own_lines = text.split("\n"), own_words(text).split("\n")
+    depths = [len(line) - len(line.lstrip()) for line in lines]
+    # The text was stripped, so the depth of its first line is unknown.
+    depths[0] = min((depth for line, depth in zip(lines[1:], depths[1:], strict=True) if line.strip()), default=0)
+    fields: dict[str, list[str]] = {"title": [], "when": [], "action": []}
+    rest: list[str] = []
+    current, depth = rest, 0
+    for line, own_line, own_depth in zip(lines, own_lines, depths, strict=True):
+        field = _OWN_FIELD.match(own_line)
+        if field:
+            current, depth = fields[field[1].lower()], own_depth
+            current.append(line[field.end() :].strip())
+        elif current is not rest and line.strip() and own_depth > depth:
+            current[-1] += f" {line.strip()}"
+        else:
+            current = rest
+            rest.append(line)
+    return fields, "\n".join(rest).strip()
 
 
 def _read_kind(attributes: dict[str, str]) -> str:
@@ -296,10 +380,24 @@ def _read_kind(attributes: dict[str, str]) -> str:
 
 
 def _find_first_sentence(text: str) -> str:
-    """Return the first sentence of the first line with own words, or of the first line."""
+    """Return the first sentence of the first line with own words, or of the first line; a wrapped line is joined."""
     lines = text.split("\n")
-    spoken = (line for line, own in zip(lines, own_words(text).split("\n"), strict=True) if any(map(str.isalnum, own)))
-    return first_sentence(fold(next(spoken, "") or text.partition("\n")[0]))
+    owns = (any(map(str.isalnum, own)) for own in own_words(text).split("\n"))
+    start = next((number for number, is_own in enumerate(owns) if is_own), 0)
+    line = fold(lines[start])
+    for following in map(fold, lines[start + 1 :]):
+        is_wrapped = following[:1].islower() or (len(line) >= _MIN_WRAPPED_LENGTH and following[:1].isalnum())
+        is_ended = line.endswith((".", "!", "?", ":")) or len(line) > 2 * TITLE_LIMIT
+        if not is_wrapped or is_ended or _FIELD.match(following):
+            break
+        line = f"{line} {following}"
+    return first_sentence(line)
+
+
+def _fit(title: str) -> str:
+    """Return a title that fits: a shorter sentence or, if there is none, the first words."""
+    shorter = title if len(title) <= TITLE_LIMIT else shorten(title)
+    return cut_title(title) if shorter.endswith("…") else shorter
 
 
 def _clean_list(words: Iterable[str]) -> tuple[str, ...]:

@@ -90,11 +90,13 @@ def _serve(here: Project, payload: dict[str, Any] | None, deadline: Deadline, be
             if payload is None:
                 payload = _parse(_read_stdin(memory.settings.hook_deadline_ms, deadline))
             event = events.read_event(payload, _read_option("--client"))
-            # At the end of a turn there is no answer, but words that are not saved now are lost, so it may take longer.
+            # At the end of a turn nobody waits for an answer, but words that are not saved now are lost.
             limit_ms = _SAVE_DEADLINE_MS.get(event.kind if event else "", memory.settings.hook_deadline_ms)
             deadline.start(_remaining_ms(limit_ms, began_ns))
             reply = _reply_to(event, memory, here, began_ns) if event else None
-            answer = events.answer(event, reply.text, denies=reply.denies) if event and reply else ""
+            answer = ""
+            if event and reply:
+                answer = events.answer(event, reply.text, denies=reply.denies, message=reply.message)
             deadline.stop()
     except NotTrusted:
         event = events.read_event(payload or _parse(_read_stdin(_PATIENCE_MS, deadline)), _read_option("--client"))

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from learnt.model import Brief, Debrief, Learning
 
 PURGED = "(purged)"
+_ASKED = {
+    "start": "to keep what it finds out (a line outside the budget)",
+    "found": "to write down what an error taught (a line outside the budget)",
+}
 _STYLES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "dim": "2", "bold": "1"}
 _COLOUR = f"(\x1b\\[(?:0|{'|'.join(_STYLES.values())})m)"
 _MIN_TABLE_COLUMNS = 60  # a table is unreadable on a narrower terminal
@@ -226,7 +230,7 @@ def _describe_request(receipt: Mapping[str, Any]) -> list[str]:
 
 
 def _describe_conversation(receipt: Mapping[str, Any]) -> list[str]:
-    """Return the parts of a conversation's brief other than learnings: failures, unfinished tasks, notes."""
+    """Return the parts of a conversation's brief other than learnings: failures, unfinished tasks, notes, asks."""
     lines = []
     for failure in receipt.get("failed", ()):
         lines.append(f"failed before: {failure['command']}" + (f": {failure['error']}" if failure["error"] else ""))
@@ -236,6 +240,7 @@ def _describe_conversation(receipt: Mapping[str, Any]) -> list[str]:
         lines.append(f"unfinished: {task['task']}: {task['title']}")
         lines += [f"    {text}" for text in (task["reason"], task["suggestion"]) if text]
     lines += [f"note: {note}" for note in receipt.get("notes", ())]
+    lines += [f"asked for: {_ASKED[receipt['ask']]}"] if receipt.get("ask") in _ASKED else []
     return [line.rstrip().replace("\n", " ") for line in lines]
 
 

@@ -8,8 +8,21 @@ from __future__ import annotations
 
 from time import perf_counter_ns
 
-from learnt.brief.render import GIVEN_TO, RENDERER, Content, Loop, Past, Shown, fit, read_receipt, render, write_receipt
+from learnt.brief.render import (
+    GIVEN_TO,
+    LOADED_FROM,
+    RENDERER,
+    Content,
+    Loop,
+    Past,
+    Shown,
+    fit,
+    read_receipt,
+    render,
+    write_receipt,
+)
 from learnt.brief.select import Choice, Rules, choose, hidden_categories, is_restricted
+from learnt.clients.registry import loaded_files
 from learnt.errors import LearntError, NotFound, WrongRequest
 from learnt.flow.context import check_rows
 from learnt.model import (
@@ -94,6 +107,8 @@ class BriefRequest(Value):
     keep: bool = True
     max_chars: int | None = None
     asked_by: str = "prompt"
+    ask: str = ""
+    """What the agent is asked for; see `brief.render.ASKS`."""
     occasion: str = "task"
     client: str = ""
     began_ns: int | None = None
@@ -365,6 +380,7 @@ def _content(context: Context, task: Task, choices: Sequence[Choice], request: B
         attempts=past,
         loop=loop.replace(model=request.model, model_reason=request.model_reason),
         stuck=bool(loop.failures) and _is_stuck(context, task),
+        ask=request.ask,
     )
 
 
@@ -401,7 +417,11 @@ def _recall(
         return [], {}
     exclude_goal, agent = request.exclude_goal, request.agent
     which = Filter(exclude_goal=None if exclude_goal is None else fold(exclude_goal))
-    unknown = which.replace(exclude_task=task.id if task.type == "session" else None, exclude_ids=tuple(sorted(known)))
+    unknown = which.replace(
+        exclude_task=task.id if task.type == "session" else None,
+        exclude_ids=tuple(sorted(known)),
+        exclude_loaded=loaded_files(request.client),
+    )
     gate, hidden = context.settings.brief_confidence, _hidden_categories(context, agent)
     visible = unknown.replace(not_in_categories=hidden) if hidden else unknown
     trusted = Wanted(which=visible.replace(trusted_from=gate), limit=_MAX_TRUSTED, least=_ENOUGH_TRUSTED)
@@ -415,10 +435,17 @@ def _recall(
         better = hits.get(hit.learning.id)
         if better is None or (not better.trigger and (hit.trigger or hit.relevance > better.relevance)):
             hits[hit.learning.id] = hit
-    reasons = {hit.learning.id: known.get(hit.learning.id, "learnt in this very conversation") for hit in left_out}
+    reasons = {hit.learning.id: known.get(hit.learning.id) or _why_excluded(hit.learning, unknown) for hit in left_out}
     others = [hit for hit in others if hit.learning.id not in hits]
     reasons.update((hit.learning.id, f"not in the categories of {agent}") for hit in others)
     return [*hits.values(), *left_out, *others], reasons
+
+
+def _why_excluded(learning: Learning, which: Filter) -> str:
+    """Return why a brief leaves out a learning that the conversation taught, or that its client loads by itself."""
+    if learning.task and learning.task == which.exclude_task:
+        return "learnt in this very conversation"
+    return f"{LOADED_FROM}{learning.loaded_from}"
 
 
 def _taught_by_failures(context: Context, task: Task, which: Filter, parts: Sequence[Wanted]) -> list[Hit]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from functools import cached_property
+from functools import cached_property, partial
 
 from learnt import __version__
 from learnt.config import Configuration, load, load_last_valid, write_compiled
@@ -137,13 +137,14 @@ class Context:
             from learnt.store.mirror import Mirror
 
             kind = Mirror
-        return kind(place, version=__version__, clock=self.clock, appliers={"debrief": self._apply_debrief})
+        appliers = {"debrief": partial(self._apply, "debriefs"), "prompt": partial(self._apply, "people")}
+        return kind(place, version=__version__, clock=self.clock, appliers=appliers)
 
-    def _apply_debrief(self, database: Database, body: dict[str, Any]) -> object:
-        """Within a transaction: apply a debrief."""
-        from learnt.flow.debriefs import apply  # rarely needed
+    def _apply(self, module: str, database: Database, body: dict[str, Any]) -> object:
+        """Within a transaction: apply a record with the module that knows its kind, which is rarely needed."""
+        from importlib import import_module
 
-        return apply(self, database, body)
+        return import_module(f"learnt.flow.{module}").apply(self, database, body)
 
     @property
     def store(self) -> Store:
@@ -182,6 +183,16 @@ class Context:
                 self.stores = tuple(other for other in self.stores if other is not store)
                 self.remarks.append(f"left out: {error.message}; {error.hint}")
         return self.stores
+
+    def find_user_store(self) -> Store:
+        """Return the user-wide store, which is created if need be; the project's own if the user wants none."""
+        if not self.settings.user_store:
+            return self.store
+        store = next((store for store in self.stores if store.place.scope == "user"), None)
+        if store is None:
+            store = self._open_store(user_place(self.settings).replace(create=True), mirrored=False)
+            self.stores = (self.store, store, *self.stores[1:])
+        return store
 
     def get(self, id: str) -> Learning:
         """Return a learning from the first store that has it."""

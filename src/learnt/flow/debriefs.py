@@ -10,20 +10,23 @@ from functools import partial
 
 from learnt.debrief.marks import Marks, read_marks
 from learnt.debrief.sigils import LearningSigil, Sigils, discovery_of, kind_of, make_report, read_sigils
-from learnt.debrief.tags import find_files, find_tags
+from learnt.debrief.tags import find_tags
 from learnt.errors import LearntError
 from learnt.flow.background import update_when_due
 from learnt.flow.context import Talk
-from learnt.flow.learnings import add_or_repeat
+from learnt.flow.folding import add_or_repeat, refuse
 from learnt.flow.marks import apply_marks
 from learnt.flow.tasks import next_number, settle
 from learnt.flow.turns import debriefed_source
+from learnt.mine.classify import complete, find_kind, find_triggers
+from learnt.mine.quality import find_flaw_in
 from learnt.model import (
     TAG_LIMIT,
     TEXT_LIMIT,
     TITLE_LIMIT,
     Attempt,
     Debrief,
+    Discovery,
     Learning,
     Task,
     Triggers,
@@ -192,7 +195,7 @@ def _learn_and_mark(context: Context, database: Database, reading: _Reading, tas
     record, marks = reading.record, reading.marks
     talk = Talk(id=record.conversation, since=record.since)
     how: dict[str, Any] = {"at": record.at, "talk": talk, "only_once": record.turn is not None}
-    added, repeated = _learn(context, database, reading.sigils.learnings, task, **how)
+    added, repeated, refused = _learn(context, database, reading.sigils.learnings, task, **how)
     who = task.agent or "agent"
     refusals = apply_marks(context, marks, task.id, who=who, **how) if marks != Marks() else {}
     return Debrief(
@@ -206,7 +209,7 @@ def _learn_and_mark(context: Context, database: Database, reading: _Reading, tas
         refused_marks=tuple(refusals),
         refusals=refusals,
         next_model=reading.sigils.next_model,
-        ignored=reading.ignored,
+        ignored=(*reading.ignored, *refused),
     )
 
 
@@ -219,39 +222,51 @@ def _learn(
     at: int,
     talk: Talk,
     only_once: bool,
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Add the learnings that an agent reports, or count their recurrence. Return the new and the known ids.
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Add the learnings that an agent reports, or count their recurrence.
+
+    Return the new ids, the known ids, and why others were refused.
 
     With `only_once`, ignore a learning that the same task has reported before, whatever people have done with it since.
     """
     added: list[str] = []
     repeated: list[str] = []
+    refused: list[str] = []
+    who = task.agent or "agent"
     for sigil in () if task.skip_learnings else sigils:
         same = learnings.find_same(database, sigil.text)
         if only_once and not context.store.claim_operation(text_id("op", f"learn {task.id} {text_key(sigil.text)}")):
             repeated += [same.id] if same is not None else []
             continue
         make = partial(_learning_of, sigil, task, at=at)
-        who = task.agent or "agent"
+        reason = "" if same else find_flaw_in(title=sigil.title, observation=sigil.text, action=sigil.action)
+        if reason:
+            refused.append(f"<learning> `{sigil.title}`: {reason}")
+            refuse(context, make, _discovery_of(sigil, task), reason, who=who, at=at)
+            continue
         learning, is_new = add_or_repeat(context, same, make, task=task.id, who=who, at=at, talk=talk)
         (added if is_new else repeated).append(learning.id)
-    return tuple(added), tuple(dict.fromkeys(repeated))
+    return tuple(added), tuple(dict.fromkeys(repeated)), tuple(refused)
+
+
+def _discovery_of(sigil: LearningSigil, task: Task) -> Discovery:
+    """Return what an agent reports as a discovery, which is kept if it is no learning."""
+    return Discovery(type=discovery_of(sigil.category), text=sigil.text, rule="words", task=task.id)
 
 
 def _learning_of(sigil: LearningSigil, task: Task, *, at: int) -> Learning:
     discovery = discovery_of(sigil.category)
-    kind = sigil.kind or kind_of(discovery)
-    # A gotcha is triggered by the files that it mentions.
-    files = find_files(" ".join((*sigil.tags, sigil.title))) if kind == "gotcha" else ()
+    statement = {"title": sigil.title, "observation": sigil.text, "action": sigil.action, "category": sigil.category}
+    # A file among the tags is what the learning is about.
+    named = find_triggers(sigil.title, sigil.action, " ".join((sigil.text, *sigil.tags)), given=Triggers())
+    kind = sigil.kind or (kind_of(discovery) if sigil.category else find_kind(sigil.title))
     return Learning(
         id=new_id("learn", at),
-        title=sigil.title,
-        observation=sigil.text,
+        **complete({**statement, "triggers": named}),
+        cues=sigil.cues,
         tags=_tags(sigil.tags, find_tags(f"{task.title} {task.text} {sigil.text}")),
         domain=sigil.domain,
-        category=sigil.category,
         kind=kind,
-        triggers=Triggers(files=files),
         origin="agent",
         goal=task.goal,
         task=task.id,

@@ -16,7 +16,17 @@ from learnt.errors import WrongRequest
 from learnt.flow import disk
 from learnt.flow.context import Context
 from learnt.flow.learnings import new_learning, to_status
-from learnt.learnings_file.lines import bullet_key, category_of, changes_meaning, edit_fields, fields_of, line_of
+from learnt.learnings_file.lines import (
+    bullet_key,
+    category_of,
+    changes_meaning,
+    edit_fields,
+    fields_of,
+    fields_of_rendering,
+    line_of,
+    split_line,
+    statement_of,
+)
 from learnt.learnings_file.merge import Edits, merge
 from learnt.learnings_file.read import Bullet, LooseText, ParsedFile, bullets_by_line, parse, split_lines
 from learnt.learnings_file.write import Rendering
@@ -127,7 +137,8 @@ def _add_bullets(context: Context, file: FileOnDisk, *, agent: str) -> None:
     now = context.clock()
     change = context.change("add", at=now, reason=os.path.basename(file.path))
     for section, text, id in file.edits.added:
-        record = {**fields_of(text), "category": category_of(section), "goal": file.goal}
+        fields = fields_of_rendering(text) if id else fields_of(text)
+        record = {**fields, "category": category_of(section), "goal": file.goal}
         is_own = not agent and not id and file.is_own(context.root, text=text)
         record |= {"origin": "agent"} if agent else {} if is_own else {"origin": "import"}
         by = PERSON if is_own else "agent" if agent else "import"
@@ -141,8 +152,9 @@ def _apply_edits(context: Context, file: FileOnDisk, goals: dict[str, str]) -> N
     """Apply a person's edits to the bullets in a file; `goals` maps each learning to the goal of its current file."""
     now, database, name = context.clock(), context.store.database, os.path.basename(file.path)
     changed = {id: file.is_own(context.root, text=text, id=id) for id, text in file.edits.changed}
+    seen = {bullet.id: bullet.text for bullet in (file.base.bullets if file.base else ())}
     edits = [
-        ("changed", id, _reword(context.redact_line(text, TEXT_LIMIT), is_own=changed[id]))
+        ("changed", id, _reword(context.redact_line(text, TEXT_LIMIT), seen.get(id), is_own=changed[id]))
         for id, text in file.edits.changed
     ]
     is_own = (
@@ -177,16 +189,16 @@ def _set(**fields: str) -> Callable[[Learning], dict[str, Any]]:
     return lambda _: fields
 
 
-def _reword(text: str, *, is_own: bool) -> Callable[[Learning], dict[str, Any]]:
+def _reword(text: str, seen: str | None, *, is_own: bool) -> Callable[[Learning], dict[str, Any]]:
     """Return the change that gives a learning the text of a bullet; advice for the old text is removed.
 
     The user vouches for the text if the line is the user's own; otherwise it has to prove itself again.
     """
 
     def decide(learning: Learning) -> dict[str, Any]:
-        changes: dict[str, Any] = dict(edit_fields(learning, text))
-        if changes and changes_meaning(line_of(learning), text):
-            changes |= {"implication": "", "action": ""}
+        changes: dict[str, Any] = dict(edit_fields(learning, text, seen=seen))
+        if changes and changes_meaning(statement_of(learning), split_line(text)[0]):
+            changes = {"implication": "", "action": "", **changes}
         if not changes:
             return {}
         if is_own:
@@ -215,8 +227,11 @@ def _rendering_of(regeneration: Regeneration) -> Rendering:
 
 def _find_by_line(database: Database, text: str) -> Learning | None:
     """Return a learning that a file would show as this line, preferably an active learning."""
-    wanted_key = bullet_key(text)
-    titles = dict.fromkeys(fields_of(line)["title"] for line in (text, text.removeprefix(AVOID)) if line.strip())
+    lines = dict.fromkeys((text, split_line(text)[0]))
+    titles = dict.fromkeys(
+        fields_of(start)["title"] for line in lines for start in (line, line.removeprefix(AVOID)) if start.strip()
+    )
     candidates = [learning for title in titles for learning in learnings.find_by_title(database, title)]
-    matches = [learning for learning in candidates if bullet_key(line_of(learning)) == wanted_key]
+    wanted_keys = set(map(bullet_key, lines))
+    matches = [learning for learning in candidates if bullet_key(statement_of(learning)) in wanted_keys]
     return min(matches, key=lambda learning: learning.status != "active", default=None)

@@ -16,6 +16,7 @@ from learnt.clients.kit.transcript import find as find_transcripts
 from learnt.clients.registry import FOLDER_VARIABLES
 from learnt.debrief.sigils import remove_sigils
 from learnt.errors import WrongRequest
+from learnt.flow.asks import StepWatch, states_learning
 from learnt.flow.background import refuse_without_project
 from learnt.flow.context import Context
 from learnt.flow.debriefs import AgentOutput, debrief, store_debrief
@@ -29,14 +30,17 @@ from learnt.flow.mining import (
     redact_discovery,
 )
 from learnt.flow.model_calls import LONG_LIMIT_S, asks_a_model, get_provider
+from learnt.flow.people import Listener, is_new_or_stored, keep, may_vouch
 from learnt.flow.turns import record_turn, transcript_source
 from learnt.llm.calls import cost_usd
 from learnt.mine.calls import Retry
-from learnt.mine.lessons import observe_commit, observe_words
+from learnt.mine.commits import observe_commit
+from learnt.mine.lessons import observe_words
 from learnt.mine.observe import observe_steps
-from learnt.model import Debrief, Discovery, Task, Value, text_id
+from learnt.mine.rejections import RejectionWatch
+from learnt.model import Debrief, Task, Value, text_id
 from learnt.store import mined, session_database, tasks
-from learnt.system.git import Commit, commits
+from learnt.system.git import Commit, commit_at, commits
 from learnt.text.clean import clean, join_messages
 from learnt.text.redact import redact
 
@@ -105,7 +109,8 @@ class Transcripts:
         stored_task = tasks.find(database, id) or new
         reading = TaskReading(task=stored_task)
         if not stored_task.skip_learnings:
-            reading = read_conversation(context, stored_task, path, messages, folder=header.folder)
+            commit = commit_at(context.root, header.ended_at, environ=os.environ) if header.ended_at else ""
+            reading = read_conversation(context, stored_task, path, messages, folder=header.folder, commit=commit)
             # Steps that may fail come first, so that a failure stores nothing and the transcript is read again later.
             reading = ask_about(context, reading, limit_s=LONG_LIMIT_S)
         with self._store.transaction():
@@ -125,7 +130,7 @@ class Transcripts:
         return outcome, learn_from_transcript(context, reading, outcome.attempt, source, size)
 
     def learn_from_commit(self, commit: Commit) -> MiningReport:
-        """Learn from a commit message: from a revert with its reason, or from a lesson that the message states."""
+        """Propose what a commit message teaches: why a change was taken back, a rule, or a decision with its reason."""
         task = Task(id=text_id("task", commit.id), title=commit.subject.strip() or commit.id, type="commit")
         discovery = observe_commit(commit.subject, commit.body, commit.files)
         reading = TaskReading(task=task)
@@ -170,22 +175,48 @@ def read_words(path: str) -> tuple[str, list[str]]:
     return safe[0], safe[1:]
 
 
-def read_conversation(context: Context, task: Task, path: str, messages: Sequence[str], *, folder: str) -> TaskReading:
+def read_conversation(
+    context: Context, task: Task, path: str, messages: Sequence[str], *, folder: str, commit: str = ""
+) -> TaskReading:
     """Apply the mining rules to a transcript and to the agent's last message.
 
-    Earlier messages are not considered, because they are mostly plans or guesses.
+    Earlier messages are not considered, because they are mostly plans or guesses. `commit` was checked out then; if it
+    is empty, the one that is checked out now.
     """
+    listener = Listener()
     retries: list[Retry] = []
-    by_steps = observe_steps(steps(path, session_database), folder=folder or context.root, retries=retries)
-    by_words = observe_words(remove_sigils(messages[-1] if messages else ""))
-    discoveries = [redact_discovery(context, discovery, task) for discovery in chain(by_steps, by_words)]
-    is_own = lies_in(folder or context.root, context.root)
+    watch = StepWatch(listener.heard)
+    rejections = RejectionWatch(folder or context.root)
+    heard_steps = watch.follow(listener.follow(rejections.follow(steps(path, session_database))))
+    by_steps = list(watch.note(observe_steps(heard_steps, folder=folder or context.root, retries=retries)))
+    by_words = rejections.drop_told(observe_words(remove_sigils(messages[-1] if messages else "")))
+    found = (
+        discovery.replace(commit=discovery.commit or commit)
+        for discovery in chain(by_steps, rejections.found, by_words)
+    )
+    discoveries = [redact_discovery(context, discovery, task) for discovery in found]
+    # The last message may not be in the transcript yet.
+    is_unwritten = watch.is_unwritten and not states_learning(messages[-1] if messages else "")
+    vouches = may_vouch(context, path)
     return TaskReading(
         task=task,
-        words="\n\n".join(messages),
+        words=_read_dialogue(context, path, messages),
         discoveries=tuple(discoveries),
-        retries=tuple(retries) if is_own else (),
+        retries=tuple(retries) if lies_in(folder or context.root, context.root) else (),
+        heard=tuple(utterance.replace(typed=utterance.typed and vouches) for utterance in listener.heard),
+        is_unwritten=is_unwritten,
     )
+
+
+def _read_dialogue(context: Context, path: str, messages: Sequence[str]) -> str:
+    """Return what the user and the agent said, for the model; without a model, nothing reads it."""
+    if not asks_a_model(context):
+        return ""
+    dialogue = _LastMessages()
+    for step in steps(path, session_database):
+        if step.kind in ("prompt", "said") and not step.aside:
+            dialogue.add(f"{'User' if step.kind == 'prompt' else 'Agent'}: {clean(step.text)}")
+    return "\n\n".join(dialogue.messages) or "\n\n".join(messages)
 
 
 def learn_from_transcript(context: Context, reading: TaskReading, attempt: str, source: str, size: int) -> MiningReport:
@@ -194,17 +225,12 @@ def learn_from_transcript(context: Context, reading: TaskReading, attempt: str, 
         discoveries = [
             discovery.replace(attempt=attempt)
             for discovery in reading.discoveries
-            if _may_be_stored(context, discovery)
+            if is_new_or_stored(context, discovery)
         ]
+        kept = keep(context, reading.heard, task=reading.task, attempt=attempt)
         report = learn_from(context, reading.replace(discoveries=tuple(discoveries)))
         mined.note_read(context.store.database, source, size=size, task=reading.task.id, at=context.clock())
-    return report
-
-
-def _may_be_stored(context: Context, discovery: Discovery) -> bool:
-    """Return whether a discovery is new or still stored; a transcript never restores a purged discovery."""
-    is_new = context.store.claim_operation(text_id("op", f"found {discovery.task} {mined.discovery_key(discovery)}"))
-    return is_new or mined.is_stored(context.store.database, discovery)
+    return kept.join(report)
 
 
 def _forecast_usd(context: Context, sizes: Sequence[int]) -> float | None:

@@ -8,15 +8,20 @@ from __future__ import annotations
 from learnt.errors import NotFound, WrongRequest
 from learnt.flow.background import update_soon
 from learnt.flow.context import check_rows
-from learnt.flow.marks import mark, note_repetition, undo_mark, without_mark
-from learnt.model import TITLE_LIMIT, Learning, Value, is_id, new_id
-from learnt.store import Store, learnings, tasks
+from learnt.flow.folding import Similar, add_or_repeat, find_similar, refuse
+from learnt.flow.marks import mark, undo_mark, without_mark
+from learnt.mine.classify import complete, find_category
+from learnt.mine.quality import find_flaw_in
+from learnt.model import TITLE_LIMIT, Discovery, Learning, Value, is_id, new_id
+from learnt.store import Store, learnings, mined, tasks
 from learnt.store.index import Filter
 from learnt.store.learnings import Change
 from learnt.text.clean import fold
 from learnt.text.records import as_record, read_fields
+from learnt.text.shorten import shorten
 from learnt.text.triggers import refuse_wild_patterns
 from learnt.weigh import confidence
+from learnt.weigh.compare import Verdict, compare
 from learnt.weigh.confidence import (
     PERSON,
     PERSON_CONFIDENCE,
@@ -28,16 +33,25 @@ from learnt.weigh.confidence import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from learnt.flow.context import Context, Talk
+    from learnt.flow.context import Context
     from learnt.model import Event
     from learnt.store.database import Database
 
 
+# How many of the latest learnings from a person's words are looked through for one that is in force.
+_MAX_SAID = 200
 # Only a person can set these fields.
 _PERSONS_FIELDS = ("origin", "confidence", "pinned")
+
+
+_JUDGED = ("title", "observation", "action")
+_WHAT_TO_WRITE = (
+    "say in one sentence what to do or to avoid, and where, and name the command, file or error, as in "
+    "“Run `make gen` before `make test`: the tests read what it generates”"
+)
 
 
 class LearningsPage(Value):
@@ -69,17 +83,48 @@ class Learnings:
         return added
 
     def learn(self, record: dict[str, Any]) -> tuple[Learning, bool]:
-        """Add an agent's learning and return whether it is new; a known learning recurs instead."""
+        """Add an agent's learning and return whether it is new; a known learning recurs instead.
+
+        Raise WrongRequest if it is no useful learning; it is then kept as a discovery, with the reason.
+        """
         now, database, task_id = self._context.clock(), self._context.store.database, record.get("task", "")
         task = tasks.find(database, task_id) if task_id else None
         if task is not None and task.skip_learnings:
             raise WrongRequest(f"`{task_id}` is a task that leaves no learnings", hint="tell a person instead")
         origin = {"goal": task.goal if task else "", "origin": "agent"}
-        learning = new_learning(self._context, {**origin, **record}, created_at=now, by="agent")
+        learning = new_learning(self._context, {**origin, **_fit_title(record)}, created_at=now, by="agent")
+        learning = learning.replace(category=learning.category or find_category(learning.title, learning.action))
+        who, talk = self._context.person, self._context.talk
         with self._context.store.transaction():
             same = learnings.find_same(database, learning.observation or learning.title)
-            who, talk = self._context.person, self._context.talk
-            return add_or_repeat(self._context, same, lambda: learning, task=learning.task, who=who, at=now, talk=talk)
+            reason = "" if same else find_flaw_in(**{name: getattr(learning, name) for name in _JUDGED})
+            if not reason:
+                how: dict[str, Any] = {"task": learning.task, "who": who, "at": now, "talk": talk}
+                return add_or_repeat(self._context, same, lambda: learning, **how)
+            text = learning.observation or learning.title
+            discovery = Discovery(type="pattern", text=text, rule="words", task=learning.task)
+            refuse(self._context, lambda: learning, discovery, reason, who=who, at=now)
+        raise WrongRequest(f"not kept: {reason}", hint=_WHAT_TO_WRITE)
+
+    def similar(self, learning: str | Learning, *, limit: int = 10) -> list[Similar]:
+        """Return the learnings in the same store that resemble a learning, with how the newer one relates to it."""
+        check_rows(limit=limit, offset=0)
+        store, learning = self._find(learning)
+        is_stored = learnings.exists(store.database, learning.id)
+        similar = find_similar(store.database, learning, limit=limit, is_stored=is_stored)
+        return [one.replace(learning=one.learning.replace(scope=store.place.scope)) for one in similar]
+
+    def compare(self, older: str | Learning, newer: str | Learning) -> Verdict:
+        """Return how a newer learning relates to an older one."""
+        return compare(self._find(older)[1], self._find(newer)[1])
+
+    def _find(self, learning: str | Learning) -> tuple[Store, Learning]:
+        """Return a learning, given by itself or by its id, and its store; a new one belongs to the project's."""
+        if isinstance(learning, Learning):
+            stores = (store for store in self._context.sound_stores() if store.place.scope == learning.scope)
+            return next(stores, self._context.store), learning
+        store, found = self._context.locate(learning)
+        return store, found
 
     def page(
         self, which: Filter, *, scope: str | None = None, limit: int | None = None, offset: int = 0
@@ -106,23 +151,27 @@ class Learnings:
         changes: dict[str, Any],
         *,
         reason: str = "",
-        add_tags: Sequence[str] = (),
-        drop_tags: Sequence[str] = (),
+        more: Mapping[str, Sequence[str]],
+        fewer: Mapping[str, Sequence[str]],
         by: str | None = None,
     ) -> Learning:
-        """Change fields of a learning. A person vouches for the result; an agent's new text has to prove itself."""
+        """Change fields of a learning. A person vouches for the result; an agent's new text has to prove itself.
+
+        `more` and `fewer` are entries to add to the fields that are lists, and to remove from them.
+        """
         by = by or self._context.by
         if by != PERSON and (unsettable := [name for name in changes if name in _PERSONS_FIELDS]):
             raise WrongRequest(f"an agent cannot set `{unsettable[0]}`", hint="only a person can: ask the user")
         fields = read_fields(self._context.redact_record(changes))
         refuse_wild_patterns(fields)
-        more = set(read_fields(self._context.redact_record({"tags": add_tags}))["tags"])
-        fewer = set(read_fields({"tags": drop_tags})["tags"])
+        added, dropped = read_fields(self._context.redact_record(more)), read_fields(fewer)
 
         def decide(learning: Learning) -> dict[str, Any]:
-            tags = set(fields.get("tags", learning.tags))
-            changed = {**fields, "tags": tuple(sorted((tags | more) - fewer))}
-            return (vouch_by_person if by == PERSON else after_agents_edit)(learning, changed)
+            before = {name: fields.get(name, getattr(learning, name)) for name in more}
+            lists = {
+                name: [word for word in (*before[name], *added[name]) if word not in dropped[name]] for name in more
+            }
+            return (vouch_by_person if by == PERSON else after_agents_edit)(learning, {**fields, **read_fields(lists)})
 
         return alter(self._context, id, "edit", decide, reason=reason, by=by)
 
@@ -196,6 +245,27 @@ class Learnings:
             raise WrongRequest(f"nothing is left to undo in {event.id}", hint=f"see `learnt history {after.id}`")
         return after
 
+    def undo_said(self, *, reason: str = "") -> Learning:
+        """Take back the latest learning that was kept of what a person said; what it had replaced holds again."""
+        refuse_agent(self._context, "undo")
+        for id in mined.list_learnings(self._context.store.database, mined.SAID, limit=_MAX_SAID):
+            learning = self._find_active(id)
+            if learning is not None:
+                after = self.undo(self.history(id)[0].id, reason=reason)
+                for replaced in self.superseded_by(id):
+                    self.undo(replaced, reason=reason)
+                return after
+        raise WrongRequest(
+            "nothing that you said was kept", hint="`learnt undo ID` undoes the last change to a learning"
+        )
+
+    def _find_active(self, id: str) -> Learning | None:
+        for store in self._context.sound_stores():
+            learning = learnings.find(store.database, id)
+            if learning is not None and learning.status == "active" and is_persons(learning):
+                return learning
+        return None
+
     def mark(self, learning: str, task: str, helpful: bool, *, by: str | None = None) -> Learning:
         """Record whether a learning helped with a task that was given it; only the first mark of a pair is valid."""
         return mark(self._context, learning, task, helpful, by=by)
@@ -258,17 +328,6 @@ def refuse_agent(context: Context, what: str, *, by: str | None = None) -> None:
             f"an agent cannot `{what}` here: a person decides on that",
             hint="ask the user, who can do it in a terminal of their own, or with `learnt review`",
         )
-
-
-def add_or_repeat(
-    context: Context, known: Learning | None, make: Callable[[], Learning], *, task: str, who: str, at: int, talk: Talk
-) -> tuple[Learning, bool]:
-    """Within a transaction: add what a task taught, or count that it was taught again; return whether it is new."""
-    database = context.store.database
-    learning, is_new = learnings.add_or_recur(database, known, make, task=task, who=who, at=at)
-    if not is_new:
-        learning = note_repetition(context, learning, talk.of(context, task), at=at)
-    return learning, is_new
 
 
 def refuse_circle(context: Context, id: str, successor: str) -> None:
@@ -343,9 +402,18 @@ def new_learning(context: Context, record: dict[str, Any], *, created_at: int, b
         fields["origin"] = "agent"
     by = by or fields.get("origin", PERSON)
     fields.setdefault("confidence", confidence.start(by))
+    fields = complete(fields, has_topic=False)
     times = read_fields({"created_at": created_at, "updated_at": created_at}, allowed=("created_at", "updated_at"))
     provenance: dict[str, Any] = {"vouched": PERSON if by == PERSON else "", "author": context.person[:TITLE_LIMIT]}
     return Learning(id=new_id("learn", context.clock()), **times, **provenance, **{"title": "", **fields})
+
+
+def _fit_title(record: dict[str, Any]) -> dict[str, Any]:
+    """Return an agent's learning with a title that fits; what does not fit is kept as the observation."""
+    title = record.get("title")
+    if not isinstance(title, str) or len(fold(title)) <= TITLE_LIMIT:
+        return record
+    return {**record, "title": shorten(title), "observation": record.get("observation") or title}
 
 
 def _merge_pages(stores: Sequence[Store], which: Filter, *, limit: int, offset: int) -> tuple[Learning, ...]:

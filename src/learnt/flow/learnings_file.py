@@ -16,17 +16,19 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 from learnt.brief.render import EVIDENCE
+from learnt.clients.registry import LOADED_FILES
 from learnt.errors import LearntError, TryAgain, WrongRequest
 from learnt.flow import background, disk
 from learnt.flow.context import Context
 from learnt.flow.file_edits import FileEdit, FileOnDisk, apply_edits, has_goal_files, read_files
-from learnt.flow.mining import MiningReport, ask_about, learn_from, read_task, was_asked_recently
+from learnt.flow.mining import MiningReport, ModelReader, learn_from, read_task, was_asked_recently
 from learnt.flow.model_calls import LONG_LIMIT_S, asks_a_model
 from learnt.learnings_file.lines import ID_COMMENT
 from learnt.learnings_file.read import Bullet, lines_for_prompt, parse
 from learnt.learnings_file.write import Delta, Rendering, compare_renderings, diff, render, select
 from learnt.model import Task, Value, new_id
 from learnt.store import calls, learnings, mined, regenerations
+from learnt.store.index import Filter
 from learnt.store.regenerations import Regeneration
 from learnt.system.files import remove_file
 from learnt.system.git_lines import find_owners
@@ -132,7 +134,7 @@ class LearningsFile:
         """Mine finished tasks, apply people's edits to the files, and write the files.
 
         `window` is the number of recent tasks to consider. With `dry_run`, nothing is changed and no model is asked. If
-        a model fails, the reason is recorded and the files stay unchanged; learnings from earlier tasks are kept.
+        a model fails, the rules serve the task or it waits for the next update; the files are written in any case.
         """
         background.refuse_without_project(self._context)
         if window is not None and not 1 <= window <= _ALL_TASKS:
@@ -230,26 +232,38 @@ class LearningsFile:
         counted = self._store.database.counter(regenerations.TASKS_SINCE_UPDATE)
         try:
             read_files(self._context)  # fail before a model call costs money if the files cannot be updated
-            reports = self._mine(window, begun, deadline)
+            reports, remarks = self._mine(window, begun, deadline)
             cost = calls.spent_on(self._store.database, begun.id)
             begun = begun.replace(cost_usd=cost, skipped=sum(len(report.skipped) for report in reports))
-            return self._write(begun, window, counted).replace(mined=tuple(reports))
+            begun = begun.replace(reason=self._context.redact_line("; ".join(remarks), 500))
+            update = self._write(begun, window, counted)
+            return update.replace(mined=tuple(reports), remarks=(*remarks, *update.remarks))
         except LearntError as error:
             self._record_failure(begun, error, counted)
             raise
 
-    def _mine(self, window: int | None, begun: Regeneration, deadline: float) -> list[MiningReport]:
-        """Mine the pending tasks one after the other, so that each task sees the learnings from the tasks before it."""
+    def _mine(
+        self, window: int | None, begun: Regeneration, deadline: float
+    ) -> tuple[list[MiningReport], tuple[str, ...]]:
+        """Mine the pending tasks one after the other, so that each task sees the learnings from the tasks before it.
+
+        Return the reports, and remarks on a model that failed and on time that ran out.
+        """
         context = self._context
+        model = ModelReader(context, regeneration=begun.id)
         reports = []
-        for id in self._unmined_tasks(window):
-            reading = read_task(context, id, deadline=deadline)
-            if begun.cause == "count" and was_asked_recently(context, reading.task):
-                continue
-            reading = ask_about(context, reading, regeneration=begun.id, limit_s=deadline - time.monotonic())
-            with self._store.transaction():
-                reports.append(learn_from(context, reading))
-        return reports
+        try:
+            for id in self._unmined_tasks(window):
+                reading = read_task(context, id, deadline=deadline)
+                if begun.cause == "count" and was_asked_recently(context, reading.task):
+                    continue
+                answered = model.read(reading, limit_s=deadline - time.monotonic())
+                if answered is not None:
+                    with self._store.transaction():
+                        reports.append(learn_from(context, answered))
+        except TryAgain as error:
+            return reports, (*model.remarks, f"{error.message}; {error.hint}")
+        return reports, tuple(model.remarks)
 
     def _begin(self, cause: str) -> Regeneration:
         """Record that an update is running; raise if another machine is running an update."""
@@ -353,7 +367,7 @@ class LearningsFile:
             finished_at=self._context.clock(),
         )
         # The cost of the update and its skipped discoveries are recorded once, with the project's file.
-        return update, record.replace(cost_usd=None, skipped=0) if file.goal else record
+        return update, record.replace(cost_usd=None, skipped=0, reason="") if file.goal else record
 
     def _is_new(self, file: FileOnDisk, rendering: Rendering) -> bool:
         """Return whether a file has to be written."""
@@ -373,8 +387,11 @@ class LearningsFile:
         tasks = self._recent_tasks(window, goal)
         since = mined.first_attempt_at(database, tasks)
         cared_for = learnings.cared_for(database)
+        candidates = learnings.for_file(database, tasks=tasks, since=since, goal=goal, cared_for=cared_for)
+        # What stands in CLAUDE.md or the like would only crowd out the rest.
+        is_in_other_file = Filter(exclude_loaded=LOADED_FILES).leaves_out_file
         chosen = select(
-            learnings.for_file(database, tasks=tasks, since=since, goal=goal, cared_for=cared_for),
+            [learning for learning in candidates if not is_in_other_file(learning.loaded_from)],
             window_tasks=frozenset(tasks),
             since_ms=since,
             cared_for=cared_for,

@@ -1,34 +1,39 @@
 """Extract learnings from agents' work, by rules or by the configured model.
 
 Material is processed task by task. Everything slow or likely to fail (transcripts, the model) comes first. Then one
-transaction stores the discoveries and learnings and deletes the material. If the model fails, nothing changes and the
-material is kept for the next run. New learnings are on trial; a person decides on a model's revisions and removals.
+transaction stores the discoveries and learnings and deletes the material. If the model's answer is unusable or a
+spending cap forbids the question, the rules serve that task. If the model cannot be reached, the material is kept for
+the next run, but only a few times. New learnings are on trial; a person decides on a model's revisions and removals.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 
 from learnt.clients.kit.transcript import Step, steps
-from learnt.debrief.sigils import remove_sigils
-from learnt.errors import LearntError, TryAgain
+from learnt.debrief.sigils import kind_of, remove_sigils
+from learnt.errors import LearntError, ModelFailed, NoModel, SpendingCap, TryAgain
 from learnt.flow.briefs import SearchRequest, search
 from learnt.flow.context import Context, Talk
-from learnt.flow.learnings import add_or_repeat
+from learnt.flow.folding import add_or_repeat, refuse
 from learnt.flow.model_calls import ask_model, asks_a_model
 from learnt.flow.warnings import remember_retry
 from learnt.llm import ModelRequest
 from learnt.mine.ask import TEMPLATES, ProposedChange, ProposedChanges, cut_material, make_request, read_changes
+from learnt.mine.attempts import observe_attempts
 from learnt.mine.calls import Retry
+from learnt.mine.classify import complete
 from learnt.mine.extract import LearningDraft, NoDraft, extract
-from learnt.mine.lessons import observe_attempts, observe_words
+from learnt.mine.lessons import observe_words
 from learnt.mine.observe import observe_steps
+from learnt.mine.people import Utterance
 from learnt.mine.quality import find_flaw, find_flaw_in
+from learnt.mine.rejections import observe_rejections
 from learnt.mine.reviews import find_recurring, observe_reviews, read_findings
-from learnt.model import PROGRAM, TEXT_LIMIT, TITLE_LIMIT, Discovery, Learning, Task, Value, new_id, text_id
+from learnt.model import PROGRAM, TEXT_LIMIT, TITLE_LIMIT, Attempt, Discovery, Learning, Task, Value, new_id, text_id
 from learnt.project import head_commit
 from learnt.store import learnings, mined, reviews, session_database, tasks
 from learnt.store.database import Database
@@ -46,11 +51,12 @@ MAX_READ_CHARS = 24_000
 _MAX_NEAREST = 8
 _MAX_QUERY_CHARS = 4_000
 _MAX_BY_RULES = 10
-_TASKS_TO_PROPOSE = 2
 _FINDING = "finding"
 # These are found by comparing reviews, so the model is not asked about them.
 _BY_RULES_ALONE = (_FINDING, "review")
 _LEFT_TO_THE_MODEL = "left to the model, which was told of it"
+# How often a task waits for a model that cannot be reached.
+_MAX_WAITS = 2
 _UNCONFIRMED = "waits for the improvement that closes it, or for a second review that finds it"
 
 
@@ -63,11 +69,19 @@ class MiningReport(Value):
     repeated: tuple[str, ...] = ()
     """Known learnings that recurred."""
     proposed: tuple[str, ...] = ()
-    """Learnings for a person to decide on: a model's revisions, and flawed learnings found in several tasks."""
+    """Learnings for a person to decide on: of commits, a model's revisions, and flawed ones found in several tasks."""
     escalated: tuple[str, ...] = ()
     """Questions whether to remove a learning."""
     skipped: tuple[str, ...] = ()
     """The reasons why other discoveries did not become learnings."""
+    remark: str = ""
+    """Why the rules served the task, although a model is configured."""
+
+    def join(self, other: MiningReport) -> MiningReport:
+        """Return this report followed by another one about the same task."""
+        names = [name for name in MiningReport.fields if name not in ("task", "remark")]
+        joined = {name: (*getattr(self, name), *getattr(other, name)) for name in names}
+        return self.replace(remark=self.remark or other.remark, **joined)
 
 
 class TaskReading(Value):
@@ -83,7 +97,13 @@ class TaskReading(Value):
     retries: tuple[Retry, ...] = ()
     """Commands that worked in place of failed ones, in a transcript of this project."""
     changes: ProposedChanges | None = None
-    """What the model proposes; None if the model was not asked."""
+    """What the model proposes; None if the model was not asked or gave no usable answer."""
+    remark: str = ""
+    """Why there is no usable answer of the model."""
+    heard: tuple[Utterance, ...] = ()
+    """What a person said for longer than the task."""
+    is_unwritten: bool = False
+    """Whether the agent overcame an error in a conversation and wrote nothing down since."""
 
 
 def read_task(context: Context, id: str, *, deadline: float) -> TaskReading:
@@ -107,12 +127,64 @@ def read_task(context: Context, id: str, *, deadline: float) -> TaskReading:
 
 
 def ask_about(context: Context, reading: TaskReading, *, regeneration: str = "", limit_s: float) -> TaskReading:
-    """Return the reading with the model's proposals, if a model is configured and there is something to read."""
+    """Return the reading with the model's proposals, if a model is configured and there is something to read.
+
+    Without a usable answer, or if a cap forbids the question, return the reading as the rules made it, with a remark.
+    Raise ModelFailed only if the model cannot be reached at the moment.
+    """
     if not asks_a_model(context) or not (reading.words.strip() or reading.discoveries):
         return reading
-    if reading.task.type == "session":
-        note_read(context, _question_about(reading.task), size=1)
-    return reading.replace(changes=_ask_for_changes(context, reading, regeneration=regeneration, limit_s=limit_s))
+    _note_question(context, reading.task)
+    try:
+        return reading.replace(changes=_ask_for_changes(context, reading, regeneration=regeneration, limit_s=limit_s))
+    except (ModelFailed, NoModel, SpendingCap) as error:
+        if isinstance(error, ModelFailed) and error.is_temporary:
+            raise
+        return reading.replace(remark=_describe_failure(error))
+
+
+class ModelReader:
+    """Asks the model about one task after the other.
+
+    If the model cannot be reached, neither this task nor those after it are read: they wait for the next run. After a
+    task has waited a few times, the rules serve it.
+    """
+
+    def __init__(self, context: Context, *, regeneration: str = "") -> None:
+        self._context = context
+        self._regeneration = regeneration
+        self._failure = ""
+        self._waiting = 0
+        self._unanswered: list[str] = []
+
+    def read(self, reading: TaskReading, *, limit_s: float) -> TaskReading | None:
+        """Return the reading with the model's proposals or the rules' remark; None if the task waits."""
+        if not self._failure:
+            try:
+                reading = ask_about(self._context, reading, regeneration=self._regeneration, limit_s=limit_s)
+                self._unanswered += [reading.remark] if reading.remark else []
+                return reading
+            except ModelFailed as error:
+                self._failure = _describe_failure(error)
+        source = f"waits for the model: {reading.task.id}"
+        waits = mined.size_read(self._context.store.database, source) or 0
+        if waits >= _MAX_WAITS:
+            self._unanswered.append(self._failure)
+            return reading.replace(remark=self._failure)
+        note_read(self._context, source, size=waits + 1)
+        _note_question(self._context, reading.task)
+        self._waiting += 1
+        return None
+
+    @property
+    def remarks(self) -> list[str]:
+        """What the model's failures mean for the tasks."""
+        remarks = []
+        if self._unanswered:
+            remarks.append(f"{_count_tasks(len(self._unanswered))} read without the model: {self._unanswered[0]}")
+        if self._waiting:
+            remarks.append(f"{_count_tasks(self._waiting)} waiting for the model: {self._failure}")
+        return remarks
 
 
 def was_asked_recently(context: Context, task: Task) -> bool:
@@ -129,6 +201,7 @@ def was_asked_recently(context: Context, task: Task) -> bool:
 def learn_from(context: Context, reading: TaskReading) -> MiningReport:
     """Within a transaction: store the learnings from a reading, and delete the material."""
     intake = _Intake(context, reading.task)
+    intake.report = intake.report.replace(remark=reading.remark)
     database = context.store.database
     if reading.material is None:
         mined.drop_material(database, reading.task.id)
@@ -173,16 +246,33 @@ def _observe_task(
     attempts = tasks.attempts(context.store.database, task.id)
     words = {part.attempt: remove_sigils(part.text) for part in material}
     commits = {part.attempt: part.commit for part in material}
-    for attempt in reversed(attempts):
-        if attempt.id in words and attempt.transcript:
-            past = _read_steps(attempt.transcript)
-            for discovery in observe_steps(past, folder=context.root, retries=retries):
-                yield discovery.replace(attempt=attempt.id, commit=commits[attempt.id])
-    if task.type == "session":
-        for turn in material:
-            for discovery in observe_words(words[turn.attempt]):
-                yield discovery.replace(attempt=turn.attempt, commit=turn.commit)
-        return
+    for attempt, discovery in chain(
+        _observe_transcripts(context, [attempt for attempt in reversed(attempts) if attempt.id in words], retries),
+        _observe_turns(words) if task.type == "session" else _observe_result(context, task, attempts, words),
+    ):
+        yield discovery.replace(attempt=attempt, commit=commits.get(attempt, ""))
+
+
+def _observe_transcripts(
+    context: Context, attempts: Iterable[Attempt], retries: list[Retry]
+) -> Iterator[tuple[str, Discovery]]:
+    """Yield what was overcome, rejected and then accepted in the attempts' transcripts."""
+    for attempt in attempts:
+        if attempt.transcript:
+            by_steps = observe_steps(_read_steps(attempt.transcript), folder=context.root, retries=retries)
+            by_rejections = observe_rejections(_read_steps(attempt.transcript), folder=context.root)
+            yield from ((attempt.id, discovery) for discovery in chain(by_steps, by_rejections))
+
+
+def _observe_turns(words: Mapping[str, str]) -> Iterator[tuple[str, Discovery]]:
+    """Yield what an agent says at the end of each turn."""
+    return ((turn, discovery) for turn, text in words.items() for discovery in observe_words(text))
+
+
+def _observe_result(
+    context: Context, task: Task, attempts: Sequence[Attempt], words: Mapping[str, str]
+) -> Iterator[tuple[str, Discovery]]:
+    """Yield what failed attempts and reviews teach, once an attempt at the task was done."""
     done = next((attempt for attempt in attempts if attempt.result == "done"), None)
     if done is None:
         return
@@ -192,9 +282,9 @@ def _observe_task(
         if attempt.id in words and attempt.id in reports:
             lesson = observe_attempts(reports[attempt.id], summary=done.summary, said=last_words)
             if lesson is not None:
-                yield lesson.replace(attempt=attempt.id, commit=commits[attempt.id])
+                yield attempt.id, lesson
     for discovery in chain(observe_words(last_words), _observe_review(context, task, last_words, done.summary)):
-        yield discovery.replace(attempt=done.id, commit=commits.get(done.id, ""))
+        yield done.id, discovery
 
 
 def _observe_review(context: Context, task: Task, words: str, summary: str) -> Iterator[Discovery]:
@@ -223,6 +313,20 @@ def _read_steps(path: str) -> Iterator[Step]:
 
 def _as_list(texts: Iterable[str]) -> str:
     return "".join(f"- {text}\n" for text in texts)
+
+
+def _note_question(context: Context, task: Task) -> None:
+    """Record when the model was asked about a conversation, or would have been."""
+    if task.type == "session":
+        note_read(context, _question_about(task), size=1)
+
+
+def _count_tasks(count: int) -> str:
+    return f"{count} task{'s' if count > 1 else ''}"
+
+
+def _describe_failure(error: LearntError) -> str:
+    return f"{error.message}; {error.hint}" if error.hint else error.message
 
 
 def _question_about(task: Task) -> str:
@@ -277,7 +381,7 @@ class _Intake:
             return
         drafted = extract(discovery, task_title=self._task.title, goal=self._task.goal)
         draft = None if isinstance(drafted, NoDraft) else drafted
-        reason = drafted.reason if isinstance(drafted, NoDraft) else find_flaw(drafted)
+        reason = drafted.reason if isinstance(drafted, NoDraft) else find_flaw(drafted, rule=discovery.rule)
         if not reason and len(self.report.learnings) >= _MAX_BY_RULES:
             reason = f"one task teaches {_MAX_BY_RULES} learnings at most"
         same = self._find_known(discovery, draft.title if draft else "")
@@ -319,7 +423,7 @@ class _Intake:
         elif _is_proposed(self._database, change):
             self.note("skipped", f"the same revision of `{change.id}` is proposed already")
         else:
-            self._propose(change, discovery, origin="model", revises=revised)
+            self._propose_revision(change, discovery, revised)
 
     def _learn(
         self,
@@ -331,39 +435,33 @@ class _Intake:
     ) -> None:
         """Add a learning, or count a recurrence of the known learning, with the discovery as its evidence."""
         now, who = self._context.clock(), self._who(origin)
-        make = partial(self._make, draft, discovery, origin=origin)
-        learning, is_new = add_or_repeat(self._context, known, make, task=self._task.id, who=who, at=now, talk=Talk())
+        # Anybody may have written a commit message: it is proposed, and is no conversation that speaks for a learning.
+        is_commit = self._task.type == "commit"
+        make = partial(self._make, draft, discovery, origin=origin, status="proposed" if is_commit else "active")
+        task = "" if is_commit else self._task.id
+        learning, is_new = add_or_repeat(self._context, known, make, task=task, who=who, at=now, talk=Talk())
         mined.add(self._database, discovery, at=now, learning=learning.id)
         if is_new or learning.id not in self.report.repeated:
-            self.note("learnings" if is_new else "repeated", learning.id)
+            new = "proposed" if learning.status == "proposed" else "learnings"
+            self.note(new if is_new else "repeated", learning.id)
 
-    def _propose(
-        self,
-        draft: LearningDraft | ProposedChange,
-        discovery: Discovery,
-        *,
-        origin: str,
-        revises: Learning | None = None,
-        reason: str = "",
-        skipped: str = "",
-    ) -> None:
-        """Add a learning that a person decides on, with the discovery as its evidence."""
+    def _propose_revision(self, change: ProposedChange, discovery: Discovery, revised: Learning) -> None:
+        """Add a model's revision of a learning for a person to decide on, with the discovery as its evidence."""
         now = self._context.clock()
-        learning = self._make(draft, discovery, origin=origin, status="proposed", revises=revises)
-        learnings.add(self._database, learning, Change(what="propose", who=self._who(origin), at=now, reason=reason))
-        mined.add(self._database, discovery, at=now, learning=learning.id, skipped=skipped)
+        learning = self._make(change, discovery, origin="model", status="proposed", revises=revised)
+        learnings.add(self._database, learning, Change(what="propose", who=self._who("model"), at=now))
+        mined.add(self._database, discovery, at=now, learning=learning.id)
         self.note("proposed", learning.id)
 
     def _reject(
         self, draft: LearningDraft | ProposedChange | None, discovery: Discovery, *, reason: str, origin: str = "agent"
     ) -> None:
-        """Record why a discovery does not become a learning; if several tasks made it, propose it nevertheless."""
-        now = self._context.clock()
-        times = mined.add(self._database, discovery, at=now, skipped=reason)
+        """Record why a discovery does not become a learning; an incident that comes back is proposed."""
+        make = None if draft is None else partial(self._make, draft, discovery, origin=origin)
+        who, now = self._who(origin), self._context.clock()
+        proposal = refuse(self._context, make, discovery, reason, who=who, at=now)
         self.note("skipped", reason)
-        if times >= _TASKS_TO_PROPOSE and draft is not None:
-            why = f"found in {times} tasks, though {reason}"
-            self._propose(draft, discovery, origin=origin, reason=why, skipped=reason)
+        self.note("proposed", *filter(None, [proposal]))
 
     def _find_known(self, discovery: Discovery, title: str) -> Learning | None:
         """Return the known learning for a discovery, or a learning that says the same thing."""
@@ -385,13 +483,16 @@ class _Intake:
     ) -> Learning:
         """Return a new learning; fields that the draft leaves empty are copied from the learning that it revises."""
         now, task = self._context.clock(), self._task
-        drafted = draft.as_dict() if draft else {}
+        drafted = {"kind": "" if revises else kind_of(discovery.type), **(draft.as_dict() if draft else {})}
         fields = {name: value for name, value in drafted.items() if name in STATEMENT_FIELDS and value}
         if revises is not None:
             fields = {**{name: getattr(revises, name) for name in STATEMENT_FIELDS}, **fields}
+        fields = read_fields(self._context.redact_record(fields))
+        if origin == "model" and revises is None:
+            fields = complete(fields)
         return Learning(
             id=new_id("learn", now),
-            **read_fields(self._context.redact_record(fields)),
+            **fields,
             origin=origin,
             goal=revises.goal if revises else task.goal,
             task="" if task.type == "commit" else task.id,

@@ -29,7 +29,7 @@ REVIEW_KINDS = ("merged", "revised", "proposed", "removed", "new")
 DECISIONS = ("accept", "reject", "edit")
 OPINIONS = ("yes", "no", "unsure")
 MAX_COUNTED = 1_000
-_TEXTS = ("title", *PARAGRAPHS)
+_TEXTS = ("title", *PARAGRAPHS, "cues")
 
 
 class ReviewItem(Value):

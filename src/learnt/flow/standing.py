@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import threading
 
+from learnt.brief.render import LOADED_FROM
 from learnt.brief.select import Originals, assigned_categories, hidden_categories, spellings, visible_categories
 from learnt.brief.standing import Considered, StandingRules, choose
+from learnt.clients.registry import loaded_files
 from learnt.model import CONTENT, Value
 from learnt.store import index, learnings
 from learnt.store.index import Filter
@@ -45,19 +47,28 @@ class StandingChoice(Value):
 
 
 def standing(
-    context: Context, *, agent: str = "", limit: int | None = None, proven_only: bool = False, cached: bool = False
+    context: Context,
+    *,
+    agent: str = "",
+    client: str = "",
+    limit: int | None = None,
+    proven_only: bool = False,
+    cached: bool = False,
 ) -> list[Learning]:
     """Return an agent's standing learnings, in order.
 
-    With `proven_only`, return only pinned or proven learnings. `cached` allows the use of this process's cache.
+    What the `client` loads by itself is left out. With `proven_only`, return only pinned or proven learnings. `cached`
+    allows the use of this process's cache.
     """
-    return choose_standing(context, agent=agent, limit=limit, proven_only=proven_only, cached=cached).chosen
+    choice = choose_standing(context, agent=agent, client=client, limit=limit, proven_only=proven_only, cached=cached)
+    return choice.chosen
 
 
 def choose_standing(
     context: Context,
     *,
     agent: str,
+    client: str = "",
     limit: int | None = None,
     proven_only: bool = False,
     known: Mapping[str, str] | None = None,
@@ -70,7 +81,9 @@ def choose_standing(
     left out.
     """
     reasons = dict(known or {})
-    exclusions = Filter(exclude_ids=tuple(sorted(reasons)), exclude_task=taught_in or None)
+    exclusions = Filter(
+        exclude_ids=tuple(sorted(reasons)), exclude_task=taught_in or None, exclude_loaded=loaded_files(client)
+    )
     reader = _CandidateReader(context, exclusions, cached=cached and not proven_only, proven_only=proven_only)
     groups: dict[str, list[Learning]] = {}
     holders: dict[str, Store] = {}
@@ -83,6 +96,8 @@ def choose_standing(
     for learning in [learning for group in groups.values() for learning in group]:
         if taught_in and learning.task == taught_in:
             reasons[learning.id] = "learnt in this very conversation"
+        elif exclusions.leaves_out_file(learning.loaded_from):
+            reasons[learning.id] = f"{LOADED_FROM}{learning.loaded_from}"
     rules = StandingRules(
         per_category=context.settings.brief_per_category,
         min_confidence=context.settings.brief_confidence,
@@ -165,7 +180,12 @@ class _CandidateReader:
         """Return the candidates in a store's category, including enough learnings that the agent does not have yet."""
         ids, task = self._exclusions.exclude_ids, self._exclusions.exclude_task
         candidates = self._candidates(store, category)
-        new = [learning for learning in candidates if learning.id not in ids and learning.task != task]
+        leaves_out_file = self._exclusions.leaves_out_file
+        new = [
+            learning
+            for learning in candidates
+            if learning.id not in ids and learning.task != task and not leaves_out_file(learning.loaded_from)
+        ]
         if len(candidates) < self._max_candidates or len(new) >= self._settings.brief_per_category:
             return candidates
         passed_over = (*ids, *(learning.id for learning in candidates))

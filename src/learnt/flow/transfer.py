@@ -6,13 +6,15 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from learnt import __version__
 from learnt.errors import CorruptDatabase, InvalidValue, WrongRequest
 from learnt.flow.context import Context
-from learnt.flow.learnings import refuse_agent, refuse_circle
-from learnt.model import PARAGRAPHS, TAG_LIMIT, Learning, Value, new_id, text_id
+from learnt.flow.learnings import refuse_agent, refuse_circle, revert
+from learnt.flow.rules_files import RulesFiles
+from learnt.model import PARAGRAPHS, TAG_LIMIT, Event, Learning, Value, new_id, text_id
 from learnt.store import BACKUPS_FOLDER, learnings
 from learnt.store.backup import back_up, open_backup, restore
 from learnt.store.index import Filter
@@ -30,18 +32,32 @@ _TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates
 # What an import takes over of a file whose claims are not believed: what the learnings say, and when.
 _TAKEN_OVER = ("id", *STATEMENT_FIELDS, "goal", "task", "discovery", "commit", "created_at", "updated_at")
 _RETIRING = ("status", "superseded_by")
+_OUTCOMES = ("added", "updated", "unchanged", "kept")
 _OWN_TEMPLATE_FIELDS = (*STATEMENT_FIELDS, "confidence", "pinned")
 
 
 class ImportReport(Value):
     """The outcome of an import."""
 
+    id: str = ""
+    """For `learnt undo`."""
     added: int = 0
     updated: int = 0
     unchanged: int = 0
     kept: int = 0
     """Learnings whose version in the file was ignored: they have been changed here since the export, or the file is not
     believed and they were not imported."""
+
+
+class ImportUndo(Value):
+    """What an undo of an import did."""
+
+    id: str
+    archived: tuple[str, ...] = ()
+    restored: tuple[str, ...] = ()
+    """Learnings that have their former fields again."""
+    left: tuple[str, ...] = ()
+    """Learnings that were changed again since the import, and stay as they are."""
 
 
 class Claims(Value):
@@ -69,6 +85,8 @@ class Transfer:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._store = context.store
+        self.rules = RulesFiles(context)
+        """The import of CLAUDE.md, AGENTS.md and other files with rules."""
 
     def export(self, *, status: str | None = None) -> Iterator[Learning]:
         """Yield the learnings in the project's own store, oldest first."""
@@ -89,7 +107,8 @@ class Transfer:
         """
         if as_is:
             refuse_agent(self._context, "import --as-is")
-        counts = dict.fromkeys(ImportReport.fields, 0)
+        id = new_id("import", self._context.clock())
+        counts = dict.fromkeys(_OUTCOMES, 0)
         everything = self._read_all(records)
         if not as_is:
             everything = [self._without_claims(record) for record in everything]
@@ -101,10 +120,42 @@ class Transfer:
             with self._store.transaction():
                 self._store.database.lock_words()  # so that two imports do not add the same learning
                 for record, learning in entries:
-                    counts[self._import_record(record, learning, now=now, as_is=as_is)] += 1
+                    change = self._context.change("import", at=now, reason=id)
+                    counts[self._import_record(record, learning, change, as_is=as_is)] += 1
             progress(start)
         self._store.analyze_if_many(counts["added"] + counts["updated"])
-        return ImportReport(**counts)
+        return ImportReport(id=id, **counts)
+
+    def undo_import(self, id: str, *, reason: str = "") -> ImportUndo:
+        """Take back a whole import: archive what it added, and give what it changed its former fields again."""
+        events = [event for event in learnings.events_for(self._store.database, id) if event.what == "import"]
+        if not events:
+            raise WrongRequest(f"no import `{id}` changed anything here", hint="`learnt history ID` shows imports, too")
+        outcome: dict[str, list[str]] = {"archived": [], "restored": [], "left": []}
+        with self._store.transaction():
+            for event in events:
+                change = self._context.change("undo", at=self._context.clock(), reason=reason, undoes=event.id)
+                what = self._undo_event(event, change)
+                if what:
+                    outcome[what].append(event.subject)
+        if not any(outcome.values()):
+            raise WrongRequest(f"nothing is left to undo in {id}", hint="import the file again to get it back")
+        return ImportUndo(id=id, **{what: tuple(ids) for what, ids in outcome.items()})
+
+    def _undo_event(self, event: Event, change: Change) -> str:
+        database = self._store.database
+        history = learnings.history(database, event.subject)
+        if any(later.undoes == event.id for later in history):
+            return ""
+        if is_persons(learnings.get(database, event.subject)):
+            refuse_agent(self._context, "undo")
+        try:
+            before, after = learnings.change(database, event.subject, partial(revert, event), change)
+        except WrongRequest:
+            return "left"
+        if before.version == after.version:
+            return ""
+        return "restored" if event.old else "archived"
 
     @staticmethod
     def claims(records: Iterable[dict[str, Any]]) -> Claims:
@@ -216,10 +267,9 @@ class Transfer:
         learnings.add(database, learning, change)
         return True
 
-    def _import_record(self, record: dict[str, Any], learning: Learning, *, now: int, as_is: bool) -> str:
+    def _import_record(self, record: dict[str, Any], learning: Learning, change: Change, *, as_is: bool) -> str:
         """Add or update a learning; fields that the record lacks stay unchanged."""
         database = self._store.database
-        change = self._context.change("import", at=now)
         refuse_circle(self._context, learning.id, learning.superseded_by)
         stored = learnings.find(database, learning.id, for_update=True)
         if stored is None:

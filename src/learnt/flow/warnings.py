@@ -138,6 +138,10 @@ class ToolCall:
         if signs and not missteps.has_run(conversation.database, conversation.id, signs):
             self._context.store.record(RunRecord(signs=signs, task=conversation.id, at=conversation.now))
 
+    def has_overcome_error(self) -> bool:
+        """Return whether a command that failed was replaced in the conversation, and no agent has learnt since."""
+        return missteps.was_overcome(self._conversation.database, self._conversation.id)
+
     def triggered(self, kinds: Sequence[str]) -> list[Hit]:
         """Return the vouched gotchas whose triggers match this call and that the conversation has not seen.
 

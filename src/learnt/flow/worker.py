@@ -3,8 +3,8 @@
 It also counts observed successes and does the daily upkeep.
 
 The steps are independent: a failed step is reported and retried by the next worker. A conversation is debriefed before
-a model reads it, so a failing model does not delay the agent's own learnings. Records that arrive while the worker is
-finishing are not missed: it checks again after it has released its lock.
+a model reads it, so a failing model does not delay the agent's own learnings; after a few failures the rules read it.
+Records that arrive while the worker is finishing are not missed: it checks again after it has released its lock.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ from contextlib import contextmanager
 
 from learnt.clients.kit.transcript import About, about
 from learnt.debrief.sigils import read_sigils
-from learnt.errors import LearntError, ModelFailed, NoModel, SpendingCap, TryAgain
+from learnt.errors import LearntError, TryAgain
 from learnt.flow import background
+from learnt.flow.asks import ask_if_worth
 from learnt.flow.context import Context, is_upkeep_due
 from learnt.flow.debriefs import store_debrief
 from learnt.flow.history import learn_from_transcript, read_conversation, read_words, size_of
 from learnt.flow.learnings_file import LearningsFile
-from learnt.flow.mining import ask_about, note_read, was_asked_recently
+from learnt.flow.mining import ModelReader, note_read, was_asked_recently
 from learnt.flow.model_calls import LONG_LIMIT_S
+from learnt.flow.rules_files import refresh_marks
 from learnt.flow.successes import count_successes
 from learnt.flow.tidy import Upkeep
 from learnt.flow.turns import debriefed_source, record_turn
@@ -92,6 +94,7 @@ class Worker:
             return report.replace(remarks=tuple(remarks))
         report = self._read_conversations(report, remarks, deadline)
         self._count_successes(remarks)
+        self._refresh_marks(remarks)
         self._tidy(remarks, deadline)
         self._update_files(remarks, deadline)
         self._refresh_mirror(remarks, examine=False)
@@ -131,6 +134,13 @@ class Worker:
         except LearntError as error:
             remarks.append(_format_error(error))
 
+    def _refresh_marks(self, remarks: list[str]) -> None:
+        """Let briefs show again what CLAUDE.md and the like do not contain any more."""
+        try:
+            refresh_marks(self._context)
+        except LearntError as error:
+            remarks.append(_format_error(error))
+
     def _tidy(self, remarks: list[str], deadline: float) -> None:
         """Do the daily upkeep, which nothing else does where only hooks are used."""
         try:
@@ -144,8 +154,8 @@ class Worker:
             remarks.append(_format_error(error) if isinstance(error, LearntError) else str(error.strerror or error))
 
     def _read_conversations(self, report: WorkerReport, remarks: list[str], deadline: float) -> WorkerReport:
-        """Debrief and mine the transcripts that have grown; after the model has failed, only debrief them."""
-        asks_model = True
+        """Debrief and mine the transcripts that have grown."""
+        model = ModelReader(self._context)
         database = self._store.database
         latest = tasks.conversations(database, since=self._context.clock() - MONTH_MS)
         sources = [
@@ -159,14 +169,12 @@ class Worker:
                 size = _size_or_0(attempt.transcript)
                 if size and sizes_read.get(debriefed_source(attempt.transcript)) != size:
                     report = report.replace(conversations=report.conversations + self._debrief(attempt, size))
-                if asks_model and size and sizes_read.get(attempt.transcript) != size and self._may_be_mined(attempt):
-                    new = self._mine(attempt, size, deadline - time.monotonic())
+                if size and sizes_read.get(attempt.transcript) != size and self._may_be_mined(attempt):
+                    new = self._mine(attempt, size, model, deadline - time.monotonic())
                     report = report.replace(learnings=(*report.learnings, *new))
-            except (ModelFailed, NoModel, SpendingCap) as error:
-                asks_model = False  # it would probably fail again, and cost money each time
-                remarks.append(_format_error(error))
             except LearntError as error:
                 remarks.append(_format_error(error))
+        remarks += model.remarks
         return report
 
     def _may_be_mined(self, attempt: Attempt) -> bool:
@@ -196,16 +204,19 @@ class Worker:
         )
         return not store_debrief(self._context, turn).spooled
 
-    def _mine(self, attempt: Attempt, size: int, limit_s: float) -> tuple[str, ...]:
-        """Mine a conversation; return the new learnings."""
+    def _mine(self, attempt: Attempt, size: int, model: ModelReader, limit_s: float) -> tuple[str, ...]:
+        """Mine a conversation; return the new learnings. If the model cannot be reached, it is mined later."""
         header = self._read_header(attempt, size)
         if header is None:
             return ()
         task = tasks.get(self._store.database, attempt.task)
         messages = self._read_words(attempt)[1]
         reading = read_conversation(self._context, task, attempt.transcript, messages, folder=header.folder)
-        reading = ask_about(self._context, reading, limit_s=limit_s)
-        return learn_from_transcript(self._context, reading, attempt.id, attempt.transcript, size).learnings
+        ask_if_worth(self._context, task, is_unwritten=reading.is_unwritten)
+        answered = model.read(reading, limit_s=limit_s)
+        if answered is None:
+            return ()
+        return learn_from_transcript(self._context, answered, attempt.id, attempt.transcript, size).learnings
 
     def _read_header(self, attempt: Attempt, size: int) -> About | None:
         """Return a transcript's header; a file without a header is not read again until it changes."""

@@ -12,7 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from learnt.learnings_file.lines import ON_TRIAL, bullet_key, category_of, drop_ids, heading_of, line_of
+from learnt.learnings_file.lines import (
+    ON_TRIAL,
+    bullet_key,
+    category_of,
+    drop_ids,
+    edit_fields,
+    heading_of,
+    line_of,
+    statement_of,
+)
 from learnt.learnings_file.read import Bullet, ParsedFile
 from learnt.learnings_file.write import Rendering
 from learnt.model import Learning, Value
@@ -100,7 +109,7 @@ class _Merge:
                 by_id.setdefault(bullet.id, []).append(bullet)
         missing: dict[str, str] = {}
         for id in [id for id in self._was if id in self._store and id not in by_id]:
-            for text in (self._was[id].text, _present_text(self._store[id])):
+            for text in (self._was[id].text, *_present_texts(self._store[id])):
                 missing.setdefault(bullet_key(text), id)
         unnamed = []
         for bullet in bullets:
@@ -119,7 +128,8 @@ class _Merge:
         self._merge_texts(learning, was, bullets)
         if was is None and learning.status != "active" and learning.id not in self._changed:
             self._remark_hidden(learning, bullets[0].text)
-        self._texts.add(bullet_key(self._changed.get(learning.id, _present_text(learning))))
+        changed = self._changed.get(learning.id)
+        self._texts.update(map(bullet_key, [changed] if changed else _present_texts(learning)))
         if was is None or learning.status != "active":
             return
         if learning.id not in self._changed:
@@ -171,10 +181,10 @@ class _Merge:
         texts: dict[str, Bullet] = {}
         for bullet in bullets:
             texts.setdefault(bullet.text, bullet)
-        new_texts = [text for text in texts if text != present and not self._was_shown(learning.id, text)]
+        new_texts = [text for text in texts if not self._was_shown(learning.id, text) and edit_fields(learning, text)]
         if was and len(texts) == 1:
             # The person saw another text, so even a text from an earlier rendering is an edit.
-            new_texts = [text for text in texts if text not in (present, was.text)]
+            new_texts = [text for text in texts if edit_fields(learning, text, seen=was.text)]
         elif len(texts) > 1:
             # If the present text was never rendered, it comes from this file: its first new text is already applied.
             is_applied = present in texts and not self._was_shown(learning.id, present)
@@ -212,6 +222,11 @@ class _Merge:
 def _present_text(learning: Learning) -> str:
     """Return the learning's text as a file shows it."""
     return drop_ids(line_of(learning))
+
+
+def _present_texts(learning: Learning) -> tuple[str, ...]:
+    """Return the learning's text as a file shows it, with its action and without."""
+    return _present_text(learning), drop_ids(statement_of(learning))
 
 
 def _category_in_file(learning: Learning) -> str:

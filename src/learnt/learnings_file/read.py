@@ -79,7 +79,7 @@ def bullets_by_line(lines: Sequence[str]) -> list[tuple[tuple[int, ...], Bullet]
 
 def _read(lines: Sequence[str]) -> tuple[ParsedFile, list[tuple[int, ...]]]:
     """Return the content of a file, and the line numbers of each bullet."""
-    units = _split_units(lines)
+    units = split_units(lines)
     reader = _FileReader()
     conflict = _has_conflict(lines, units)
     for number, unit in units:
@@ -103,27 +103,27 @@ def lines_for_prompt(text: str, is_given: Callable[[Bullet], bool | None]) -> li
     for numbers, bullet in bullets_by_line(lines):
         with_id = is_given(bullet) if bullet.id else None
         if with_id is not None:
-            line = ((f"- {_drop_comments(bullet.text)} ({bullet.id})", bullet.id),) if with_id else ()
+            line = ((f"- {drop_comments(bullet.text)} ({bullet.id})", bullet.id),) if with_id else ()
             bullet_lines |= dict.fromkeys(numbers, ()) | {numbers[0]: line}
     kept: list[tuple[str, str]] = []
-    for number, unit in _split_units(lines):
+    for number, unit in split_units(lines):
         kept += bullet_lines[number] if number in bullet_lines else [(line, "") for line in _strip_comments(unit)]
     return kept
 
 
 def _strip_comments(unit: Sequence[str]) -> list[str]:
     """Return a single line, or a block of several lines, without comments."""
-    if len(unit) > 1 and _find_fence(unit[0]):
+    if len(unit) > 1 and find_fence(unit[0]):
         return list(unit)
-    line = unit[-1].partition("-->")[2] if len(unit) > 1 else _drop_comments(unit[0])
+    line = unit[-1].partition("-->")[2] if len(unit) > 1 else drop_comments(unit[0])
     return [line] if line.strip() or not unit[0].strip() else []
 
 
 def close_blocks(text: str) -> str:
     """Return loose text with unclosed code and comments closed, so that they cannot swallow the text below."""
     lines = split_lines(text)
-    for number, unit in _split_units(lines):
-        end = _find_fence(unit[0]) or "-->"
+    for number, unit in split_units(lines):
+        end = find_fence(unit[0]) or "-->"
         if len(unit) == 1 and _find_block_end([*lines, end], number, {}) is not None:
             return f"{text}\n{end}"
     return text
@@ -277,7 +277,7 @@ def _depth(line: str) -> int:
     return len(indented) - len(indented.lstrip())
 
 
-def _split_units(lines: Sequence[str]) -> list[tuple[int, Sequence[str]]]:
+def split_units(lines: Sequence[str]) -> list[tuple[int, Sequence[str]]]:
     """Return the single lines and the blocks of code or comments, each with the number of its first line."""
     units: list[tuple[int, Sequence[str]]] = []
     unclosed: dict[str, tuple[int, int]] = {}
@@ -289,7 +289,7 @@ def _split_units(lines: Sequence[str]) -> list[tuple[int, Sequence[str]]]:
     return units
 
 
-def _find_fence(line: str) -> str:
+def find_fence(line: str) -> str:
     """Return the characters of the code fence that a line opens; empty if the line does not open a fence."""
     fence = _FENCE.match(line)
     return fence[1] if fence and (fence[1][0] == "~" or "`" not in fence[2]) else ""
@@ -301,7 +301,7 @@ def _find_block_end(lines: Sequence[str], start: int, unclosed: dict[str, tuple[
     `unclosed` maps a fence character to a line number and a length: before that line, a fence of at least that length
     is not closed, so the lines need not be searched again.
     """
-    opening = _find_fence(lines[start])
+    opening = find_fence(lines[start])
     if not opening:
         return _find_comment_end(lines, start)
     until, min_length = unclosed.get(opening[0], (0, 0))
@@ -347,7 +347,8 @@ def _has_conflict(lines: Sequence[str], units: Sequence[tuple[int, Sequence[str]
     return False
 
 
-def _drop_comments(line: str) -> str:
+def drop_comments(line: str) -> str:
+    """Return a line without comments; code stays as it is."""
     if "-->" not in line:
         return line
     # After the last `-->` no comment can be closed, so the rest of the line stays.

@@ -12,7 +12,16 @@ import difflib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import groupby
 
-from learnt.learnings_file.lines import GENERAL, ON_TRIAL, bullet_key, drop_ids, heading_of, line_of
+from learnt.learnings_file.lines import (
+    GENERAL,
+    ON_TRIAL,
+    bullet_key,
+    drop_ids,
+    heading_of,
+    line_of,
+    split_line,
+    statement_of,
+)
 from learnt.learnings_file.read import (
     GOAL_TITLE,
     TITLE,
@@ -99,7 +108,7 @@ def select(
     ]
     by_text: dict[str, Learning] = {}
     for learning in sorted(shown, key=lambda learning: (not is_persons(learning), *rank(learning))):
-        by_text.setdefault(bullet_key(line_of(learning)), learning)
+        by_text.setdefault(bullet_key(statement_of(learning)), learning)
     ranked = sorted(by_text.values(), key=rank)
     vouched = [learning for learning in ranked if learning.vouched]
     return [*vouched, *[learning for learning in ranked if not learning.vouched][:_MAX_ON_TRIAL]]
@@ -183,7 +192,8 @@ def remove_learning(text: str, id: str, texts: Collection[str]) -> str:
     own_lines: set[int] = set()
     other_lines: set[int] = set()
     for numbers, bullet in bullets_by_line(lines):
-        is_own = bullet.id == id or (not bullet.id and bullet_key(bullet.text) in keys)
+        own_keys = {bullet_key(bullet.text), bullet_key(split_line(bullet.text)[0])} & keys
+        is_own = bullet.id == id or (not bullet.id and bool(own_keys))
         (own_lines if is_own else other_lines).update(numbers)
     kept = [number for number in range(len(lines)) if number not in own_lines]
     parts = []
@@ -204,11 +214,15 @@ class _Layout:
         self._head = [f"{GOAL_TITLE}{goal}" if goal else TITLE, "", updated, ""]
         self._trailer = f"<!-- learnt: {id} -->"
         self._loose = loose
+        self._with_action: set[str] = set()  # the learnings whose actions fit
 
     def select_fitting(
         self, learnings: Sequence[Learning], headings: Sequence[str], max_tokens: int, *, sectioned: bool
     ) -> list[Learning]:
-        """Return the learnings that fit; the lines' token counts are added up, which never underestimates the whole."""
+        """Return the learnings that fit; the lines' token counts are added up, which never underestimates the whole.
+
+        An action takes only room that no learning needs.
+        """
         # A rendering's id is random, and so is its number of tokens, so the selection must not depend on it.
         empty = self.text((), headings, sectioned=sectioned).removesuffix(f"{self._trailer}\n")
         room = max_tokens - estimate_tokens(empty) - _TRAILER_TOKENS
@@ -219,12 +233,18 @@ class _Layout:
                 break
             heading = _section_of(learning)
             is_new = sectioned and heading not in paid_headings
-            cost = estimate_tokens(_format_bullet(learning) + "\n")
+            cost = _count_tokens(learning, statement_of(learning))
             cost += estimate_tokens(f"## {heading}\n") if is_new else 0
-            if cost <= room and drop_ids(line_of(learning)):
+            if cost <= room and drop_ids(statement_of(learning)):
                 room -= cost
                 paid_headings.add(heading)
                 shown.append(learning)
+        self._with_action = set()
+        for learning in shown:
+            cost = _count_tokens(learning, line_of(learning)) - _count_tokens(learning, statement_of(learning))
+            if cost <= room:
+                room -= cost
+                self._with_action.add(learning.id)
         return shown
 
     def text(self, shown: Sequence[Learning], headings: Sequence[str], *, sectioned: bool) -> str:
@@ -247,7 +267,11 @@ class _Layout:
             [close_blocks(piece.text) for piece in self._loose if piece.section == section and piece.below is below]
             for below in (False, True)
         )
-        lists = ["\n".join(map(_format_bullet, shown))] if shown else []
+        bullets = [
+            _format_bullet(learning, (line_of if learning.id in self._with_action else statement_of)(learning))
+            for learning in shown
+        ]
+        lists = ["\n".join(bullets)] if shown else []
         return [line for block in (*above, *lists, *below) for line in (block, "")]
 
 
@@ -265,5 +289,9 @@ def _section_of(learning: Learning) -> str:
     return heading_of(learning.category) if learning.vouched else ON_TRIAL
 
 
-def _format_bullet(learning: Learning) -> str:
-    return f"- {drop_ids(line_of(learning))} <!-- {learning.id} -->"
+def _count_tokens(learning: Learning, line: str) -> int:
+    return estimate_tokens(_format_bullet(learning, line) + "\n")
+
+
+def _format_bullet(learning: Learning, line: str) -> str:
+    return f"- {drop_ids(line)} <!-- {learning.id} -->"

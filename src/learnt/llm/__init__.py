@@ -47,7 +47,12 @@ def complete(
         answer, completion = _try(request, provider, ledger, ask)
     if completion is None:
         name = f"{provider.name} {provider.model}".strip()
-        raise ModelFailed(f"{name}: {answer.reason}", result=answer.result, hint=answer.hint or _HINT)
+        raise ModelFailed(
+            f"{name}: {answer.reason}",
+            result=answer.result,
+            hint=answer.hint or _HINT,
+            is_temporary=answer.can_retry and not answer.is_unusable,
+        )
     return completion
 
 
@@ -91,11 +96,13 @@ def _check(answer: ModelAnswer, request: ModelRequest, provider: Provider) -> tu
         return answer.replace(reason=redact(reason)[0]), None
     answer = answer.replace(text=clean(answer.text).strip())
     if not answer.text:
-        return answer.replace(result=FAILED, reason="the answer is empty", can_retry=True), None
+        return answer.replace(result=FAILED, reason="the answer is empty", can_retry=True, is_unusable=True), None
     if not request.schema:
         return answer, None
     data, flaw = find_value(answer.text, request.schema)
-    return (answer.replace(result=FAILED, reason=flaw, can_retry=True) if flaw else answer), data
+    if flaw:
+        answer = answer.replace(result=FAILED, reason=flaw, can_retry=True, is_unusable=True)
+    return answer, data
 
 
 def _figures(answer: ModelAnswer, provider: Provider, forecast: float, began: float) -> dict[str, Any]:

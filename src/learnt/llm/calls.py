@@ -99,6 +99,8 @@ class ModelAnswer(Value):
     """How long to wait before a retry, as requested by the service."""
     may_have_cost: bool = True
     """Whether a model might have worked on the request."""
+    is_unusable: bool = False
+    """Whether the model answered, but not as it was asked to; it would probably do so again later."""
 
 
 class Completion(Value):

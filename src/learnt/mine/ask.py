@@ -18,7 +18,7 @@ from learnt.llm.schema import check
 from learnt.model import DISCOVERIES, PARAGRAPHS, TITLE_LIMIT, Discovery, Learning, Value
 from learnt.text.clean import clean, fold
 from learnt.text.fence import fenced, harmless
-from learnt.text.titles import text_key
+from learnt.text.titles import cut_title, text_key
 
 TEMPLATE = "extract"
 TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "prompts")
@@ -26,12 +26,13 @@ ADD, REVISE, KEEP, REMOVE = "ADD", "REVISE", "KEEP", "REMOVE"
 MAX_ADDED = 3
 MAX_WORDS = 20
 MAX_TAGS = 5
+MAX_CUES = 4
 
 _FENCE = "quoted"
 _MAX_LINE_LENGTH = 300
 _MAX_TASK_LENGTH = 4_000
 _MAX_FINDING_LENGTH = 400
-_MAX_FINDINGS = 10
+_MAX_FINDINGS = 12
 _MAX_NEAREST = 20
 _MAX_CHANGES = 50
 # The maximum number of sentences in each field.
@@ -52,6 +53,7 @@ _CHANGE_SCHEMA: Mapping[str, Any] = {
         **{field: {"type": "string", "maxLength": _MAX_LINE_LENGTH} for field in PARAGRAPHS},
         "tags": {"type": "array", "maxItems": MAX_TAGS, "items": {"type": "string", "maxLength": TITLE_LIMIT}},
         **{field: {"type": "string", "maxLength": TITLE_LIMIT} for field in _SINGLE_WORDS},
+        "when": {"type": "array", "maxItems": MAX_CUES, "items": {"type": "string", "maxLength": TITLE_LIMIT}},
         "reason": {"type": "string", "maxLength": _MAX_LINE_LENGTH},
     },
 }
@@ -74,6 +76,7 @@ _ERROR = re.compile(
     re.IGNORECASE,
 )
 _NO_ERROR = re.compile(r"\b(?:0|no) (?:errors?|fail(?:ed|ures?))\b", re.IGNORECASE)
+_TOOLS_RULES = ("command", "edit", "call")
 _DIGITS = re.compile(r"\d+")
 
 
@@ -91,6 +94,8 @@ class ProposedChange(Value):
     tags: tuple[str, ...] = ()
     domain: str = ""
     category: str = ""
+    cues: tuple[str, ...] = ()
+    """Situations in which it matters; the answer calls them `when`."""
     reason: str = ""
 
 
@@ -122,7 +127,9 @@ def make_request(
         "result": _plain_word(result),
         "material": _fence_off("material", clean(material)),
         "findings": _list_entries(
-            "What rules found in it, as hints", "findings", [_format_hint(hint) for hint in findings[:_MAX_FINDINGS]]
+            "What rules found in it, as hints",
+            "findings",
+            [_format_hint(hint) for hint in sorted(findings, key=_rank_hint)[:_MAX_FINDINGS]],
         ),
         "nearest": _list_entries(
             "Learnings that are known already",
@@ -131,6 +138,7 @@ def make_request(
         ),
         "most_added": str(MAX_ADDED),
         "most_words": str(MAX_WORDS),
+        "most_cues": str(MAX_CUES),
     }
     above, *below = _DIVIDER.split(template, maxsplit=1)
     system, prompt = (above, below[0]) if below else ("", above)
@@ -161,12 +169,19 @@ def _read_change(entry: object, path: str) -> ProposedChange | str:
     if not isinstance(entry, Mapping):
         return "it is not an object"
     fields = {name: _trim(name, value) for name, value in entry.items() if value is not None}
-    fields = {name: value for name, value in fields.items() if name in ProposedChange.fields and value not in ("", [])}
+    known = _CHANGE_SCHEMA["properties"]
+    fields = {name: value for name, value in fields.items() if name in known and value not in ("", [])}
     flaw = check(fields, _CHANGE_SCHEMA, path)
-    return f"it is malformed: {flaw}" if flaw else ProposedChange(**{**fields, "tags": tuple(fields.get("tags", ()))})
+    if flaw:
+        return f"it is malformed: {flaw}"
+    cues = tuple(fields.pop("when", ()))
+    return ProposedChange(**{**fields, "tags": tuple(fields.get("tags", ())), "cues": cues})
 
 
 def _trim(name: str, value: Any) -> Any:
+    if name == "when" and isinstance(value, list) and all(isinstance(cue, str) for cue in value):
+        cues = (cut_title(fold(cue[:_MAX_LINE_LENGTH])) for cue in value)
+        return list(dict.fromkeys(cue for cue in cues if cue))[:MAX_CUES]
     if name == "tags" and isinstance(value, list) and all(isinstance(tag, str) for tag in value):
         tags = (fold(tag[:_MAX_LINE_LENGTH]).lower().removeprefix("#")[:TITLE_LIMIT] for tag in value)
         return list(dict.fromkeys(tag for tag in tags if tag))[:MAX_TAGS]
@@ -223,6 +238,11 @@ def _list_entries(title: str, name: str, entries: Sequence[str]) -> str:
 
 def _fence_off(name: str, text: str) -> str:
     return fenced(harmless(text), name, name=_FENCE)
+
+
+def _rank_hint(discovery: Discovery) -> bool:
+    """Sort what a tool's output says behind what people, reviewers and agents say."""
+    return discovery.rule in _TOOLS_RULES
 
 
 def _format_hint(discovery: Discovery) -> str:

@@ -17,6 +17,7 @@ from difflib import SequenceMatcher
 from learnt.mine.calls import MAX_EXCERPT_LENGTH, PastCall
 from learnt.mine.complaint import Diagnostic, generalise
 from learnt.mine.corrections import describe_prerequisite, find_requested_command
+from learnt.mine.demands import is_demand, is_put_in_words
 from learnt.mine.shell import Part, is_formatter
 from learnt.model import Discovery, Value
 from learnt.text.clean import clean
@@ -124,6 +125,8 @@ def learn_from_edits(
         topic = diagnostic.rule or name
         if not topic or topic in topics or topic in _NO_RULES or _TEACHES_NOTHING.search(diagnostic.message):
             continue
+        if is_demand(diagnostic.message) and is_put_in_words(diagnostic.message):
+            continue  # `rejections` learns it, in the check's own words
         change = _find_change(diagnostic, name, between)
         is_edited = not diagnostic.from_type_checker and bool(_filter_edits(diagnostic.file, between))
         if diagnostic.rule and (change is not None or is_edited):
@@ -204,7 +207,7 @@ def _show_change(change: _LineChange | None, rule: str) -> str:
 def _find_change(diagnostic: Diagnostic, name: str, between: Iterable[PastCall]) -> _LineChange | None:
     """Return the rejected line and its replacement."""
     for past in _filter_edits(diagnostic.file, between):
-        removed, added = _compare_lines(past.call.before, past.call.text) if past.call.before else ([], [])
+        removed, added = compare_lines(past.call.before, past.call.text) if past.call.before else ([], [])
         if diagnostic.rule:
             change = _find_change_by_rule(diagnostic, removed, added)
         else:
@@ -217,10 +220,10 @@ def _find_change(diagnostic: Diagnostic, name: str, between: Iterable[PastCall])
 def _find_change_by_rule(diagnostic: Diagnostic, removed: list[str], added: list[str]) -> _LineChange | None:
     for line in added:
         if _SUPPRESSED.search(line) and diagnostic.rule in line:
-            return _find_nearest(line, removed), line
+            return find_nearest(line, removed), line
     for line in removed:
         if line == diagnostic.source:
-            after = _find_nearest(line, added)
+            after = find_nearest(line, added)
             return (line, _append_next_lines(after, added)) if after else None
     return None
 
@@ -237,23 +240,23 @@ def _append_next_lines(line: str, added: list[str]) -> str:
 def _find_change_by_name(name: str, removed: list[str], added: list[str]) -> _LineChange | None:
     for line in removed:
         if re.search(rf"\b{re.escape(name)}\b", line):
-            after = _find_nearest(line, added)
+            after = find_nearest(line, added)
             if after and SequenceMatcher(None, line, after).ratio() > 0.4:
                 return line, after
     return None
 
 
-def _find_nearest(line: str, others: list[str]) -> str:
+def find_nearest(line: str, others: list[str]) -> str:
     best = max(others, key=lambda other: SequenceMatcher(None, line, other).ratio(), default="")
     return best if best and SequenceMatcher(None, line, best).ratio() > 0.3 else ""
 
 
-def _compare_lines(before: str, after: str) -> tuple[list[str], list[str]]:
+def compare_lines(before: str, after: str, *, with_comments: bool = False) -> tuple[list[str], list[str]]:
     """Return the removed lines and the added lines, without their indentation."""
     old = [line.strip() for line in before.split("\n")]
     new = [line.strip() for line in after.split("\n")]
-    removed = [line for line in old if line and line not in new and _is_code(line)]
-    added = [line for line in new if line and line not in old and _is_code(line)]
+    removed = [line for line in old if line and line not in new and (with_comments or _is_code(line))]
+    added = [line for line in new if line and line not in old and (with_comments or _is_code(line))]
     return removed[:20], added[:20]
 
 

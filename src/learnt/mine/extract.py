@@ -10,18 +10,18 @@ import re
 
 from learnt.debrief.sigils import kind_of
 from learnt.debrief.tags import find_tags
+from learnt.mine.classify import find_category, find_triggers, forbids
 from learnt.mine.complaint import find_stable_part
 from learnt.mine.shell import split_command
 from learnt.model import TITLE_LIMIT, TRIGGER_LIMIT, Discovery, Triggers, Value
 from learnt.text.clean import fold
+from learnt.text.shorten import shorten
 
 _MAX_PARAGRAPH_LENGTH = 1_000
-_CODE = re.compile(r"`([^`]+)`")
-_MIN_REASON_LENGTH = 20
-_MIN_STATEMENT_LENGTH = 60
-_SPAN_LENGTHS = (48, 40, 32, 24)
+_MIN_STATEMENT_LENGTH = 20
 # A learning's category, context and implication, by the rule that found it.
 _CATEGORIES = {"edit": "tools", "call": "tools", "verification": "code_structure", "review": "review"}
+_OBSERVED = ("command", "edit", "call", "verification")
 _CONTEXTS = {
     "command": "When running `{}`.",
     "verification": "When changing code that `{}` checks.",
@@ -57,6 +57,7 @@ class LearningDraft(Value):
     tags: tuple[str, ...] = ()
     category: str = ""
     kind: str = "solution"
+    polarity: str = "do"
     triggers: Triggers = Triggers()
 
 
@@ -75,60 +76,32 @@ def extract(discovery: Discovery, *, task_title: str = "", goal: str = "") -> Le
     if not title:
         return NoDraft(reason="the discovery says nothing")
     observation, action = _describe(discovery, text)
+    texts = {
+        "title": title,
+        "observation": observation[:_MAX_PARAGRAPH_LENGTH],
+        "action": action[:_MAX_PARAGRAPH_LENGTH],
+    }
+    category = _CATEGORIES.get(discovery.rule) or find_category(title, action)
+    triggers = _make_triggers(discovery)
     return LearningDraft(
-        title=title,
+        **texts,
         context=_describe_context(discovery, task_title, goal),
-        observation=observation[:_MAX_PARAGRAPH_LENGTH],
         implication=_IMPLICATIONS.get(discovery.rule, ""),
-        action=action[:_MAX_PARAGRAPH_LENGTH],
         tags=find_tags(" ".join((text, discovery.worked, *discovery.files))),
-        category=_CATEGORIES.get(discovery.rule, "decision" if discovery.type == "decision" else "pitfall"),
+        category=category or ("decision" if discovery.type == "decision" else "pitfall"),
         kind=kind_of(discovery.type),
-        triggers=_make_triggers(discovery),
+        polarity="avoid" if forbids(title) else "do",
+        # What failed in a call is known exactly, and triggers it again; in prose, what it names does.
+        triggers=triggers if discovery.rule in _OBSERVED else find_triggers(**texts, given=triggers),
     )
 
 
 def _make_title(text: str, error: str) -> str:
-    """Return a text that fits into a title: with a shorter reason, without the reason, or with shorter code."""
-    if len(text) <= TITLE_LIMIT:
-        return text.rstrip(" :;,.")
+    """Return a text that fits into a title, if need be without the error at its end."""
+    title = shorten(text)
     head = text.removesuffix(error).rstrip(" :") if error else text
-    if head != text and len(head) + _MIN_REASON_LENGTH <= TITLE_LIMIT:
-        return _cut_words(text)
-    candidate = head if head != text else _drop_reason(text)
-    if candidate == text and "`" not in text[_MIN_STATEMENT_LENGTH:]:
-        return _cut_words(text)
-    if len(candidate) <= TITLE_LIMIT:
-        return candidate.rstrip(" :;,.")
-    for length in _SPAN_LENGTHS:
-        shorter = "`".join(
-            _cut_middle(piece, length) if number % 2 else piece for number, piece in enumerate(candidate.split("`"))
-        )
-        if len(shorter) <= TITLE_LIMIT:
-            return shorter
-    return _cut_words(shorter)
-
-
-def _drop_reason(text: str) -> str:
-    """Return the text up to its last colon outside code, unless too little would be left."""
-    plain = _CODE.sub(lambda code: "`" + "x" * len(code[1]) + "`", text)
-    colon = plain.rfind(": ")
-    while colon > TITLE_LIMIT:
-        colon = plain.rfind(": ", 0, colon)
-    return text[:colon] if colon >= _MIN_STATEMENT_LENGTH else text
-
-
-def _cut_middle(text: str, limit: int) -> str:
-    """Return the text without its middle, because the end of a path or a command is the most informative part."""
-    if len(text) <= limit:
-        return text
-    return text[: limit // 3].rstrip() + "…" + text[-(limit - limit // 3 - 1) :].lstrip()
-
-
-def _cut_words(text: str) -> str:
-    space = text.rfind(" ", TITLE_LIMIT // 2, TITLE_LIMIT)
-    cut = text[: space if space > 0 else TITLE_LIMIT - 1].rstrip(" ,;:(")
-    return (cut + "`" if cut.count("`") % 2 else cut)[: TITLE_LIMIT - 1] + "…"
+    is_cut = title.endswith("…") and head != text and len(head) >= _MIN_STATEMENT_LENGTH
+    return shorten(head) if is_cut else title
 
 
 def _describe(discovery: Discovery, text: str) -> tuple[str, str]:
@@ -143,10 +116,12 @@ def _describe(discovery: Discovery, text: str) -> tuple[str, str]:
     if discovery.rule in ("edit", "call") and worked:
         advice = text if not discovery.files or worked.startswith("`") else f"Use `{worked}` instead of `{failed}`"
         return f"`{failed}` failed: {error}.", advice + "."
-    if discovery.rule == "words":
+    if discovery.rule in ("words", "person"):
         # An observation is needed only if the title was truncated or is part of a longer sentence.
         is_whole = fold(discovery.excerpt) == text and len(text) <= TITLE_LIMIT
-        return "" if is_whole else fold(discovery.excerpt), ""
+        return "" if is_whole else fold(discovery.excerpt), discovery.worked
+    if discovery.rule == "revert":
+        return fold(discovery.excerpt), f"{worked}." if worked else ""
     observation = f"{failed}: {error}. " if failed and error else f"{error}. " if error else ""
     return fold(observation + (discovery.excerpt or text)), f"{worked}." if worked else text
 

@@ -36,11 +36,13 @@ from learnt.mine.complaint import (
     was_aborted,
 )
 from learnt.mine.corrections import find_correction
+from learnt.mine.outcomes import Turn
 from learnt.mine.shell import Part, changes_state, is_about_files, is_check, is_formatter, split_command
 from learnt.model import Discovery
 from learnt.text.triggers import beginning_and_end
 
 _MAX_OPEN_CALLS = 200
+_MAX_KNOWN = 10_000
 _MAX_FAILED = 40
 _MAX_PAST = 60
 _MAX_SAID = 20
@@ -61,12 +63,19 @@ def observe_steps(
     yielded: set[tuple[str, ...]] = set()
     for step in steps:
         reader = readers.setdefault(step.aside, _StepReader(folder, [] if retries is None else retries))
-        for discovery in reader.read(step):
-            key = (discovery.rule, discovery.text)
-            if key not in yielded:
-                if len(yielded) < 10_000:
-                    yielded.add(key)
-                yield discovery
+        yield from _without_known(reader.read(step), yielded)
+    for reader in readers.values():
+        yield from _without_known(reader.end_turn(), yielded)
+
+
+def _without_known(discoveries: Iterable[Discovery], known: set[tuple[str, ...]]) -> Iterator[Discovery]:
+    """Yield the discoveries that are not known yet."""
+    for discovery in discoveries:
+        key = (discovery.rule, discovery.text)
+        if key not in known:
+            if len(known) < _MAX_KNOWN:
+                known.add(key)
+            yield discovery
 
 
 class _StepReader:
@@ -82,6 +91,8 @@ class _StepReader:
         self._past: list[PastCall] = []
         self._said: list[tuple[int, str]] = []
         self._now = 0
+        self._turn = Turn(folder)
+        self._settled: list[FailedCall] = []
 
     def read(self, step: Step) -> Iterator[Discovery]:
         """Read one step and yield the discoveries that this step completes."""
@@ -90,7 +101,10 @@ class _StepReader:
                 self._open.pop(next(iter(self._open)))
             self._open[step.call] = step
             return
+        if step.kind == "prompt":
+            yield from self.end_turn()
         if step.kind == "said":
+            self._turn.say(step.text[:_MAX_TEXT_LENGTH])
             self._said = [*self._said, (self._now, step.text[:_MAX_TEXT_LENGTH])][-_MAX_SAID:]
         call = self._open.pop(step.call, None) if step.kind == "result" else None
         if call is None or step.denied or (step.failed and was_aborted(step.text)):
@@ -108,7 +122,14 @@ class _StepReader:
         else:
             yield from self._find_corrections(call, parts, step.text)
             past = PastCall(call=_shorten_call(call), parts=parts, at=self._now)
+            self._turn.add_success(past)
             self._past = [*self._past, past][-_MAX_PAST:]
+
+    def end_turn(self) -> Iterator[Discovery]:
+        """Yield what the turn teaches as a whole, and begin another one."""
+        turn, self._turn = self._turn, Turn(self._folder)
+        yield from turn.find_lesson(self._settled)
+        self._settled = []
 
     def _remember_failure(self, call: Step, parts: tuple[Part, ...], complaint: str) -> None:
         error = find_error(complaint) if call.does == "run" else find_first_line(complaint)
@@ -120,6 +141,7 @@ class _StepReader:
         # What was done before the last failure of the same call did not help.
         others = [other for other in self._failed_calls if call.does != "run" or other.call.text != call.text]
         self._failed_calls = [*others, failure][-_MAX_FAILED:]
+        self._turn.add_failure(failure)
 
     def _find_corrections(self, call: Step, parts: tuple[Part, ...], output: str) -> Iterator[Discovery]:
         """Yield the corrections that a working call makes, and drop the failures that it settles."""
@@ -133,6 +155,8 @@ class _StepReader:
             if discovery is not None:
                 self._note_retry(failure, call, discovery)
                 yield discovery
+            if settled:
+                self._settled.append(failure)
             if not settled and self._now - failure.at < _FORGET_AFTER:
                 open_failures.append(failure)
         self._failed_calls = open_failures

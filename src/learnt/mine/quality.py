@@ -1,17 +1,30 @@
-"""Find the reason why a text is not a useful learning, whether an agent, a model or a rule wrote it.
+"""The gate: find the reason why a text is not a useful learning, whether an agent, a model or a rule wrote it.
 
-A learning is a principle that the next agent can act on. An account of one incident, a sentence without anything
+Every learning passes it, whichever door it comes through, except what a person adds. A learning is a principle that the
+next agent can act on. A note to do, a question, a plan, an account of one incident, a sentence without anything
 specific, a fact about a single line, a platitude about all software, and a description of the current state are not
-learnings. In case of doubt, no flaw is reported: marks will show whether the learning is useless.
+learnings. Mined prose must be a whole sentence as well; an author who states a learning may be terse. In case of doubt,
+no flaw is reported: marks will show whether the learning is useless.
 """
 
 from __future__ import annotations
 
 import re
 
-from learnt.mine.extract import LearningDraft
+from learnt.text.sentences import is_whole
+from learnt.text.verbs import is_base_form
 
-_MIN_WORDS = 3
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from learnt.mine.extract import LearningDraft
+
+# These rules put their findings into sentences of their own.
+_WORDED_BY_RULES = ("command", "edit", "call", "verification")
+# The flaws that are none if it happens again.
+_HEALED_BY_RECURRENCE = ("an incident", "too narrow")
+_MIN_WORDS, _MIN_WORDS_OF_AN_ORDER = 3, 2
+_POINTING = frozenset("it this that them these those".split())
+_FIRST_WITHOUT_BLANKS = "\u3040"
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _CODE = re.compile(r"`[^`]*`")
 # Something specific: code, a path, an option, an identifier, an abbreviation, a file.
@@ -42,7 +55,9 @@ _STATE = re.compile(
     r"^(?:the )?(?:file )?\S+ (?:contains|includes|defines|has) (?!to\b|no\b)|"
     r"\b(?:has|have) been (?:added|fixed|implemented|updated|changed|created|removed)\b|"
     r"^(?:fixed|added|implemented|updated|created|removed|refactored|done|completed|success\w*)\b|"
-    r"\bis (?:now|complete|done)\b",
+    r"\bis (?:now|complete|done)\b|"
+    r"^(?:alle )?tests (?:laufen|sind grün|bestehen)\b|^(?:tous les )?tests (?:passent|sont verts)\b|"
+    r"^(?:tod[oa]s l[oa]s )?(?:tests|pruebas) pasan\b",
     re.IGNORECASE,
 )
 _VAGUE = re.compile(
@@ -51,6 +66,17 @@ _VAGUE = re.compile(
 _EMPTY = re.compile(
     r"\b(?:better|faster|cleaner) (?:and \w+ )?(?:in general|code)?\b|\bin general\b|"
     r"\b(?:right|proper|appropriate|correct) (?:configuration|settings?|tools?|way|approach|version|values?)\b",
+    re.IGNORECASE,
+)
+_TO_DO = re.compile(r"^\W*(?:todo|fixme|tbd|wip|xxx)\b(?!`| (?:comments?|markers?|notes?|items?)\b)", re.IGNORECASE)
+_NOTHING = re.compile(
+    r"(?:none|nothing|n/?a|no (?:new )?learnings?|nothing (?:new|learn(?:ed|t)|to (?:report|add|learn)|special)|"
+    r"(?:see|same as|as) above|lorem ipsum.*|(?:your )?learning (?:goes )?here)(?: (?:here|so far|this time|yet))?\W*",
+    re.IGNORECASE,
+)
+_PLAN = re.compile(
+    r"^(?:i(?:['’]ll| will| am going to|['’]m going to| plan to| want to)|we(?:['’]ll| will| plan to| are going to)|"
+    r"let me|let['’]s|next steps?[:,]|next,? i|going to|ich werde|je vais|voy a)\b",
     re.IGNORECASE,
 )
 _CAUSE = re.compile(r"\b(?:was|were) (?:caused|due|because|broken|wrong|missing)\b", re.IGNORECASE)
@@ -63,33 +89,82 @@ _IS_A_RULE = re.compile(
     r"\bnot checked\b",
     re.IGNORECASE,
 )
+_PART_OF_SENTENCE = re.compile(
+    r"^(?:because|which|whose|that (?:is|are|was|were)|weil|parce que|porque)\b[^,]*$|"
+    r"\b(?:the|an?|of|and|or|with|from|into|der|und|oder|mit|von|les|et|ou|los|y|con)$",
+    re.IGNORECASE,
+)
 _PLACEHOLDERS = re.compile(r"<(?:id|time|n)>|…")
 
 
-def find_flaw(draft: LearningDraft) -> str:
-    """Return why a draft is not a useful learning; empty if it is useful."""
-    return find_flaw_in(title=draft.title, observation=draft.observation, action=draft.action)
+def find_flaw(draft: LearningDraft, *, rule: str = "") -> str:
+    """Return why what a rule found is not a useful learning; empty if it is useful."""
+    if rule and rule not in _WORDED_BY_RULES and (draft.title.endswith("…") or not is_whole(draft.title)):
+        return "incomplete: it is only a part of a sentence"
+    flaw = find_flaw_in(title=draft.title, observation=draft.observation, action=draft.action)
+    return flaw or _check_code(draft.title)
 
 
 def find_flaw_in(*, title: str, observation: str = "", action: str = "") -> str:
     """Return why these texts are not a useful learning; empty if they are useful."""
-    prose = _CODE.sub(" ", title)
-    if len(_WORD.findall(title)) < _MIN_WORDS:
+    return (
+        _check_form(title)
+        or _check_subject(title)
+        or _check_substance(title, action)
+        or _check_remedy(title, action)
+        or _check_advice(observation, action)
+    )
+
+
+def can_heal(reason: str) -> bool:
+    """Return whether a flaw is perhaps none if several tasks report the same."""
+    return reason.startswith(_HEALED_BY_RECURRENCE)
+
+
+def _check_form(title: str) -> str:
+    """Return a flaw if a text does not even state something."""
+    if _TO_DO.search(title):
+        return "a note to do: it says what is missing, not what holds"
+    if _NOTHING.fullmatch(title) or _says_too_little(title):
         return "too vague: it says too little"
+    if _PART_OF_SENTENCE.search(title.rstrip(" .")):
+        return "incomplete: it is only a part of a sentence"
+    if title.rstrip().endswith("?"):
+        return "a question: it does not say the answer"
+    if _PLAN.search(title):
+        return "a plan: it says what comes next, not what holds"
+    return ""
+
+
+def _check_subject(title: str) -> str:
+    """Return a flaw if a text is about one day, one line or the present state."""
     if _INCIDENT.search(title):
         return "an incident: it names one day, commit, person or report"
     if _LINE.search(title):
         return "too narrow: it is about one line of one file"
     if _STATE.search(title.strip()) or _PROJECT_FACT.match(title.strip()):
         return "restates the present state"
-    if _CAUSE.search(prose):
+    if _CAUSE.search(_CODE.sub(" ", title)):
         return "an incident: it tells what was, not what holds"
-    if not (_CONCRETE.search(title) or _CONCRETE.search(action)):
-        if _PLATITUDE.search(prose) or _EMPTY.search(prose):
-            return "a platitude: it is true of all software"
-        if _VAGUE.search(prose):
-            return "too vague: it names nothing"
-    return _check_remedy(title, action) or _check_code(title) or _check_advice(observation, action)
+    return ""
+
+
+def _check_substance(title: str, action: str) -> str:
+    """Return a flaw if a text names nothing and is true everywhere."""
+    if _CONCRETE.search(title) or _CONCRETE.search(action):
+        return ""
+    prose = _CODE.sub(" ", title)
+    if _PLATITUDE.search(prose) or _EMPTY.search(prose):
+        return "a platitude: it is true of all software"
+    return "too vague: it names nothing" if _VAGUE.search(prose) else ""
+
+
+def _says_too_little(text: str) -> bool:
+    """Return whether a text has less than three words; two are enough for an order such as “Use pnpm”."""
+    found = [word for word in _WORD.findall(text) if word.lower() not in _POINTING]
+    # In scripts without blanks, two letters count as a word.
+    count = sum(len(word) // 2 if word[0] >= _FIRST_WITHOUT_BLANKS else 1 for word in found)
+    return count < (_MIN_WORDS_OF_AN_ORDER if found and is_base_form(found[0]) else _MIN_WORDS)
 
 
 def _check_remedy(title: str, action: str) -> str:

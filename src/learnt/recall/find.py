@@ -79,6 +79,15 @@ def find_each(database: Database, situation: Situation, which: Filter, parts: Se
     return hits
 
 
+def find_nearest(database: Database, text: str, which: Filter, *, limit: int) -> list[Hit]:
+    """Return the learnings that share most words with a text, best first, whatever their triggers."""
+    text_words = query_words(text)
+    counts = index.counts(database, _with_joined(text_words))
+    wanted = _most_significant(_as_indexed(text_words, counts.frequencies), counts.frequencies)
+    candidates = _by_words(database, wanted, counts, which, most=max(_MIN_CANDIDATES, 4 * limit))
+    return _best(database, candidates, {}, wanted, counts, limit=limit)
+
+
 def best_first(hits: Iterable[Hit]) -> list[Hit]:
     """Return the hits in order: first those with a trigger, then by score, by confidence, and newest first."""
     return sorted(

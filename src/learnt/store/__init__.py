@@ -124,7 +124,7 @@ class Store:
         self.spool = place.spool()
         self.version = version
         self.clock = clock
-        # They apply the kinds of records that `happened`, `missteps` and `notices` cannot apply.
+        # They apply the kinds of records that `happened` and `missteps` cannot apply.
         self._appliers = appliers or {}
         self._database: Database | None = None
 
@@ -305,9 +305,9 @@ class Store:
     def _applier(self, kind: str) -> Applier:
         apply = self._appliers.get(kind) or happened.APPLY.get(kind)
         if apply is None:
-            from learnt.store import missteps, notices
+            from learnt.store import missteps
 
-            apply = missteps.APPLY.get(kind) or notices.APPLY.get(kind)
+            apply = missteps.APPLY.get(kind)
         if apply is None:
             raise WrongRequest(f"this version does not support records of the kind `{kind}`")
         return apply

@@ -70,6 +70,13 @@ def remove(database: Database, learning: str, kind: str, *, at: int) -> None:
     )
 
 
+def exists(database: Database, learning: str) -> bool:
+    """Return whether any conversation speaks for or against a learning."""
+    return database.has(
+        "select learning from evidence where project = :project and learning = :learning", learning=learning
+    )
+
+
 def is_marked(database: Database, learning: str, conversation: str) -> bool:
     """Return whether a conversation has marked a learning."""
     return database.has(

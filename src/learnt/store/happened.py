@@ -1,4 +1,7 @@
-"""Records of briefs with their injections, attempts and marks.
+"""Records of briefs with their injections, attempts and marks, and notices.
+
+A notice is something to tell once in a conversation: that a person's words were kept, or a request to write something
+down. Who finds something to tell adds a notice; the next hook that can show it shows it, and marks it as shown.
 
 Each kind of record is a value with a JSON body. It is applied in the same way whether it is applied at once or by a
 later replay of the spool; applying it again changes nothing. Bodies are stored on users' disks, so bodies written by
@@ -32,6 +35,9 @@ if TYPE_CHECKING:
         def as_body(self) -> Body: ...
 
 
+KEPT = "kept"  # tell the person that what they said was kept; the subject is the learning
+ASK = "ask"  # ask the agent to write down what it found out
+ASKED_IN_BRIEF = "found"  # what the receipt of a brief that does so says
 _NOT_STORED = ("injections", "text")
 
 
@@ -113,6 +119,94 @@ class ForgottenRecord(Value):
     at: int
 
 
+class Notice(Value):
+    """Something to tell once in a conversation."""
+
+    task: str
+    what: str
+    subject: str = ""
+    created_at: int
+    shown_at: int | None = None
+
+
+class NoticeRecord(Value):
+    """There is something to tell in a conversation or, with `shown`, it has been told."""
+
+    kind = "notice"
+    as_body = Value.as_dict
+    task: str
+    what: str
+    subject: str = ""
+    at: int
+    shown: bool = False
+
+
+class PromptRecord(Value):
+    """A prompt that may state something to be remembered, without secrets."""
+
+    kind = "prompt"
+    as_body = Value.as_dict
+    task: str
+    """The conversation."""
+    client: str
+    text: str
+    typed: bool
+    """Whether a person typed it in an interactive client."""
+    at: int
+
+
+def add_notice(database: Database, task: str, what: str, subject: str = "", *, at: int) -> bool:
+    """Add a notice; return False if the conversation has had the same notice before."""
+    row = {"task": task, "what": what, "subject": subject, "created_at": at}
+    return bool(database.insert("notice", row, otherwise="on conflict (project, task, what, subject) do nothing"))
+
+
+def unshown_notices(database: Database, task: str, what: str | None = None) -> list[Notice]:
+    """Return what is still to be told in a conversation, oldest first."""
+    rows = database.rows(
+        """
+        select *
+          from notice
+         where project = :project
+           and task = :task
+           and shown_at is null
+         order by created_at, what, subject
+        """,
+        task=task,
+    )
+    return [Notice.from_row(row) for row in rows if what in (None, row["what"])]
+
+
+def was_notice_shown(database: Database, task: str, what: str) -> bool:
+    """Return whether a conversation has been told something of this kind."""
+    return database.has(
+        """
+        select what
+          from notice
+         where project = :project
+           and task = :task
+           and what = :what
+           and shown_at is not null
+        """,
+        task=task,
+        what=what,
+    )
+
+
+def mark_notice_shown(database: Database, task: str, what: str, subject: str = "", *, at: int) -> None:
+    """Record that a notice was shown; one that is not known here yet will not be shown again either."""
+    row = {"task": task, "what": what, "subject": subject, "created_at": at, "shown_at": at}
+    first = "on conflict (project, task, what, subject) do update set shown_at = coalesce(notice.shown_at, :shown_at)"
+    database.insert("notice", row, otherwise=first)
+
+
+def apply_notice(database: Database, body: Body) -> None:
+    """Apply a notice's body."""
+    notice = NoticeRecord.from_row(body)
+    change = mark_notice_shown if notice.shown else add_notice
+    change(database, notice.task, notice.what, notice.subject, at=notice.at)
+
+
 def apply_brief(database: Database, body: Body) -> None:
     """Apply a brief's body."""
     put_brief(database, BriefRecord.from_body(body))
@@ -129,6 +223,8 @@ def put_brief(database: Database, record: BriefRecord) -> None:
     # All writers use one order, so that they cannot deadlock.
     for injection in sorted(brief.injections, key=lambda injection: injection.learning):
         _put_injection(database, injection)
+    if brief.receipt.get("ask") == ASKED_IN_BRIEF:
+        mark_notice_shown(database, brief.task, ASK, at=brief.created_at)
 
 
 def apply_attempt(database: Database, body: Body) -> None:
@@ -138,7 +234,11 @@ def apply_attempt(database: Database, body: Body) -> None:
     tasks.add_attempt(database, Attempt(**body["attempt"]), failure or None)
 
 
-APPLY: dict[str, Callable[[Database, Body], None]] = {"brief": apply_brief, "attempt": apply_attempt}
+APPLY: dict[str, Callable[[Database, Body], None]] = {
+    "brief": apply_brief,
+    "attempt": apply_attempt,
+    "notice": apply_notice,
+}
 
 
 def get_brief(database: Database, id: str) -> Brief:

@@ -25,7 +25,7 @@ FIELDS = ("title", *PARAGRAPHS, "tags", "cues")
 _WORD_COLUMNS = ", ".join((*(f"learning_words.{field} as cut_{field}" for field in FIELDS), "learning_words.length"))
 _RANKING_COLUMNS = (
     "learning.id, learning.confidence, learning.created_at, learning.pinned, learning.vouched, learning.task, "
-    "learning.category"
+    "learning.category, learning.loaded_from"
 )
 _MAX_TRIGGERED = 500
 _EQUALITY_FIELDS = ("status", "domain", "category", "kind", "goal", "task", "vouched")
@@ -63,8 +63,10 @@ class Filter(Value):
     exclude_task: str | None = None
     """Leave out learnings from this task."""
     exclude_ids: tuple[str, ...] = ()
+    exclude_loaded: tuple[str, ...] = ()
+    """Leave out learnings that stand in files with these paths; a `*` in a path stands for any text."""
     only_excluded: bool = False
-    """List only learnings that `exclude_task` and `exclude_ids` would leave out."""
+    """List only learnings that `exclude_task`, `exclude_ids` and `exclude_loaded` would leave out."""
     in_categories: tuple[str, ...] = ()
     """List only learnings in these categories, in exactly this spelling; empty means any."""
     not_in_categories: tuple[str, ...] = ()
@@ -95,7 +97,12 @@ class Filter(Value):
         if self.doubted_below is not None and is_trusted(self.doubted_below):
             return False
         excluded = candidate.id in self.exclude_ids or (bool(self.exclude_task) and candidate.task == self.exclude_task)
+        excluded = excluded or self.leaves_out_file(candidate.loaded_from)
         return excluded == self.only_excluded
+
+    def leaves_out_file(self, path: str) -> bool:
+        """Return whether `exclude_loaded` leaves out the learnings that stand in a file."""
+        return bool(path) and any(_fits(pattern, path) for pattern in self.exclude_loaded)
 
     def conditions(self, database: Database) -> Condition:
         """Return the filter as SQL, and its parameters."""
@@ -116,6 +123,9 @@ class Filter(Value):
         if self.exclude_ids:
             excluded.append(database.one_of("learning.id", "exclude_ids"))
             parameters["exclude_ids"] = database.list_value(self.exclude_ids)
+        for letter, pattern in zip("abcdefghijklmnopqrstuvwxyz", self.exclude_loaded, strict=False):
+            excluded.append(f"learning.loaded_from like :loaded_{letter} escape '\\'")
+            parameters[f"loaded_{letter}"] = _escape_like(pattern).replace("*", "%")
         if excluded or self.only_excluded:
             conditions.append(f"{'' if self.only_excluded else 'not '}({' or '.join(excluded) or '1 = 0'})")
         return " and ".join(conditions), parameters
@@ -124,7 +134,9 @@ class Filter(Value):
 class Candidate:
     """A learning that might match, with the words of each field but without the text."""
 
-    __slots__ = ("category", "confidence", "created_at", "id", "length", "pinned", "task", "texts", "vouched")
+    __slots__ = (
+        *("category", "confidence", "created_at", "id", "length", "loaded_from", "pinned", "task", "texts", "vouched"),
+    )
 
     def __init__(self, row: Row) -> None:
         self.id: str = row["id"]
@@ -134,6 +146,7 @@ class Candidate:
         self.pinned = bool(row["pinned"])
         self.vouched: str = row["vouched"]
         self.task: str = row["task"]
+        self.loaded_from: str = row["loaded_from"]
         self.length: int = row["length"]
         self.texts: dict[str, str] = {field: row[f"cut_{field}"] for field in FIELDS}
         """The words of each field, separated by spaces."""
@@ -311,6 +324,14 @@ def text_of(learning: Learning, field: str) -> str:
     """Return the text of one of the fields that are searched."""
     value = getattr(learning, field)
     return value if isinstance(value, str) else (" " if field == "tags" else "; ").join(value)
+
+
+def _fits(pattern: str, path: str) -> bool:
+    """Return whether a path is one that a pattern with at most one `*` stands for."""
+    start, star, end = pattern.partition("*")
+    if not star:
+        return path == pattern
+    return len(path) >= len(start) + len(end) and path.startswith(start) and path.endswith(end)
 
 
 def _escape_like(text: str) -> str:

@@ -38,6 +38,7 @@ _UPDATE = f"""
      where project = :project
        and id = :id
 """
+SIMILAR_TO = "similar to "  # the start of an event's reason, followed by a learning's id
 _MAX_IN_A_FILE = 5_000
 _STAMP = "stamp of learnings"
 _AGED_UNTIL = "learnings aged until"
@@ -92,19 +93,13 @@ def change(
     return before, after
 
 
-def add_or_recur(
-    database: Database, existing: Learning | None, make: Callable[[], Learning], *, task: str, who: str, at: int
-) -> tuple[Learning, bool]:
-    """Within a transaction: add the learning that a task taught; return the learning, and whether it is new.
+def recur(database: Database, existing: Learning, *, task: str, who: str, at: int) -> Learning:
+    """Within a transaction: count that a task taught a known learning again; return the learning.
 
-    If there is an `existing` learning, count a recurrence of it instead: once per task, and not for the task that
-    taught it first. If the program archived the existing learning, it becomes active again, and its confidence does
-    not decay for the next month. If a person archived it, it stays archived.
+    It is counted once per task, and not for the task that taught it first. If the program archived the learning, it
+    becomes active again, and its confidence does not decay for the next month. If a person archived it, it stays
+    archived.
     """
-    if existing is None:
-        learning = make()
-        add(database, learning, Change(what="add", who=who, at=at))
-        return learning, True
 
     def decide(learning: Learning) -> dict[str, Any]:
         events = history(database, learning.id)
@@ -115,7 +110,7 @@ def add_or_recur(
             changes |= {"status": "active", "last_decayed_at": at}
         return changes
 
-    return change(database, existing.id, decide, Change(what="recur", who=who, at=at, reason=task))[1], False
+    return change(database, existing.id, decide, Change(what="recur", who=who, at=at, reason=task))[1]
 
 
 def put_copy(database: Database, learning: Learning) -> None:
@@ -265,6 +260,26 @@ def find_by_title(database: Database, title: str) -> list[Learning]:
     """Return the learnings with a title, ignoring case and punctuation, whatever their status."""
     sql = "select * from learning where project = :project and title_sameness = :sameness order by created_at, id"
     return database.readable(_learning, database.rows(sql, sameness=text_key(title)), "learning")
+
+
+def in_file(database: Database, path: str) -> list[Learning]:
+    """Return the learnings that stand in a file with rules, whatever their status, oldest first."""
+    sql = "select * from learning where project = :project and loaded_from = :path order by created_at, id"
+    return database.readable(_learning, database.rows(sql, path=path), "learning")
+
+
+def files(database: Database) -> list[str]:
+    """Return the files with rules that active learnings stand in."""
+    return database.column(
+        "select distinct loaded_from from learning "
+        "where project = :project and status = 'active' and loaded_from <> '' order by loaded_from"
+    )
+
+
+def events_for(database: Database, reason: str) -> list[Event]:
+    """Return the events with exactly this reason, the latest first."""
+    sql = "select * from event where project = :project and reason = :reason order by at desc, subject, version desc"
+    return database.readable(_event, database.rows(sql, reason=reason), "event")
 
 
 def cared_for(database: Database) -> frozenset[str]:

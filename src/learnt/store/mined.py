@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from learnt.store.happened import Body
 
 
+SAID = "person"
+"""The rule of the discoveries in what people say to agents."""
 _NEW_TASK_FIELDS = ("agent", "type", "client", "parent")
 _RECENT_TASKS = """
     select attempt.task, max(attempt.started_at) as at
@@ -245,7 +247,9 @@ def count_tasks(database: Database, discovery: Discovery) -> int:
 
 def discovery_key(discovery: Discovery) -> str:
     """Return a key that is equal for discoveries that differ only in case, white space and punctuation."""
-    text = f"{discovery.failed} {discovery.worked}" if discovery.failed and discovery.worked else discovery.text
+    # A check makes several demands, which one change may fulfil.
+    is_correction = discovery.failed and discovery.worked and discovery.rule != "verification"
+    text = f"{discovery.failed} {discovery.worked}" if is_correction else discovery.text
     letters = "".join(letter for letter in text.lower() if letter.isalnum())
     return digest(f"{discovery.rule} {letters}")[:16]
 
@@ -254,6 +258,24 @@ def find_learning(database: Database, discovery: Discovery) -> str:
     """Return the id of the learning that an earlier, equal discovery became; empty if there is none."""
     sql = "select max(learning) as learning from discovery where project = :project and sign = :sign"
     return database.value(sql, sign=discovery_key(discovery)) or ""
+
+
+def list_learnings(database: Database, rule: str, *, limit: int) -> list[str]:
+    """Return the ids of the learnings that the discoveries of a rule became, latest first."""
+    return database.column(
+        """
+        select learning, max(created_at) as latest
+          from discovery
+         where project = :project
+           and rule = :rule
+           and learning != ''
+         group by learning
+         order by latest desc, learning desc
+         limit :limit
+        """,
+        rule=rule,
+        limit=limit,
+    )
 
 
 def findings_of(database: Database, task: str, rule: str) -> list[Discovery]:

@@ -136,6 +136,28 @@ def unsettled(database: Database, task: str) -> list[Misstep]:
     return database.readable(_misstep, rows, "misstep")
 
 
+def was_overcome(database: Database, task: str) -> bool:
+    """Return whether a misstep of a conversation was replaced, and no agent has written down a learning since."""
+    return database.has(
+        """
+        select sign
+          from misstep
+         where project = :project
+           and task = :task
+           and worked_at >= failed_at
+           and not exists (
+               select 1
+                 from learning
+                where learning.project = misstep.project
+                  and learning.origin = 'agent'
+                  and learning.created_at >= misstep.worked_at
+           )
+         limit 1
+        """,
+        task=task,
+    )
+
+
 def warned_since(database: Database, task: str, sign: str, since: int) -> bool:
     """Return whether a conversation has been warned about a misstep since the given time."""
     return database.has(

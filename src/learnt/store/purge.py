@@ -43,6 +43,10 @@ def purge_learning(database: Database, id: str) -> None:
     database.execute("delete from learning where project = :project and id = :id", id=id)
     for table in ("event", "escalation", "notice"):
         database.execute(f"delete from {table} where project = :project and subject = :id", id=id)
+    database.execute(
+        "update event set reason = '' where project = :project and reason like :similar",
+        similar=f"{learnings.SIMILAR_TO}{id} %",
+    )
     for table in ("mark", "injection", "discovery", "evidence"):
         database.execute(f"delete from {table} where project = :project and learning = :id", id=id)
 

@@ -38,6 +38,7 @@ _UNTOUCHED = f"""
        and learning.status = 'active'
        and learning.origin in ('agent', 'model', 'import')
        and +learning.confidence < 1.0
+       and not (learning.vouched = 'person' and learning.loaded_from <> '')
        and learning.id not in (select subject from escalation where project = :project)
        and not exists (
            select 1

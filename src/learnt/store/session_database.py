@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 
 # A longer part is a file or an image, not text.
 _MAX_PART_LENGTH = 8_000_000
+# Older databases have neither of these.
+_OPTIONAL = ("version", "permission")
 _SESSION = """
-    select id, directory, parent_id, model, time_created, time_updated,
+    select id, directory, parent_id, model, time_created, time_updated, {version}, {permission},
            (select sum(length(part.data)) from part where part.session_id = session.id) as size
       from session
 """
@@ -33,7 +35,8 @@ def sessions(path: str, *, since_ms: int = 0) -> Iterator[dict[str, Any]]:
     """Yield the sessions that have changed since the given time, newest first."""
     with _open(path) as connection:
         for row in connection.execute(
-            f"{_SESSION} where time_updated >= :since_ms order by time_updated desc, id", {"since_ms": since_ms}
+            f"{_select(connection)} where time_updated >= :since_ms order by time_updated desc, id",
+            {"since_ms": since_ms},
         ):
             yield _info(row)
 
@@ -41,7 +44,8 @@ def sessions(path: str, *, since_ms: int = 0) -> Iterator[dict[str, Any]]:
 def session(path: str, id: str) -> dict[str, Any]:
     """Return a session; empty if there is no such session."""
     with _open(path) as connection:
-        return next((_info(row) for row in connection.execute(f"{_SESSION} where id = :id", {"id": id})), {})
+        rows = connection.execute(f"{_select(connection)} where id = :id", {"id": id})
+        return next(map(_info, rows), {})
 
 
 def messages(path: str, id: str) -> Iterator[dict[str, Any]]:
@@ -53,6 +57,11 @@ def messages(path: str, id: str) -> Iterator[dict[str, Any]]:
             yield {"info": {**_parse_object(text), "id": message_id}, "parts": list(_parts(connection, message_id))}
 
 
+def _select(connection: apsw.Connection) -> str:
+    columns = {name for _, name, *_ in connection.execute("pragma table_info(session)")}
+    return _SESSION.format(**{name: name if name in columns else "''" for name in _OPTIONAL})
+
+
 def _parts(connection: apsw.Connection, message_id: object) -> Iterator[dict[str, Any]]:
     for (text,) in connection.execute(
         "select data from part where message_id = :message_id and length(data) <= :max_length order by id",
@@ -62,22 +71,28 @@ def _parts(connection: apsw.Connection, message_id: object) -> Iterator[dict[str
 
 
 def _info(row: tuple[Any, ...]) -> dict[str, Any]:
-    id, directory, parent, model, created, updated, size = row
+    id, directory, parent, model, created, updated, version, permission, size = row
     return {
         "id": id,
         "directory": directory,
         "parentID": parent,
         "model": _parse_object(model),
+        "version": version,
+        "permission": _parse(permission),
         "time": {"created": created, "updated": updated},
         "size": size or 0,
     }
 
 
-def _parse_object(text: object) -> dict[str, Any]:
+def _parse(text: object) -> Any:
     try:
-        value = json.loads(text) if isinstance(text, str) else None
+        return json.loads(text) if isinstance(text, str) else None
     except (ValueError, RecursionError):
-        value = None
+        return None
+
+
+def _parse_object(text: object) -> dict[str, Any]:
+    value = _parse(text)
     return value if isinstance(value, dict) else {}
 
 

@@ -142,7 +142,9 @@ def _without_programs(listed: str) -> dict[str, str]:
 
 def commits(folder: str, *, since_ms: int, environ: Mapping[str, str]) -> Iterator[Commit]:
     """Yield the current branch's commits since the given time, newest first; outside a repository, yield nothing."""
-    words = ["log", f"--since=@{since_ms // 1000}", f"--max-count={_MAX_COMMITS}", "--no-merges", "--name-only"]
+    # git takes a number below 100,000,000 for an hour or a day of this month, not for seconds since 1970.
+    words = ["log", f"--since=@{max(since_ms // 1000, 100_000_000)}", f"--max-count={_MAX_COMMITS}"]
+    words += ["--no-merges", "--name-only"]
     words += ["--no-ext-diff", "--no-textconv", "--no-show-signature", "--ignore-submodules"]
     form = _FIELD.join((f"--format={_RECORD}%H", "%at", "%s", "%b", ""))
     output = git(folder, *words, form, environ=environ, check=False)
@@ -151,3 +153,9 @@ def commits(folder: str, *, since_ms: int, environ: Mapping[str, str]) -> Iterat
         if len(fields) == 5 and fields[1].isdecimal():
             id, at, subject, body, files = map(str.strip, fields)
             yield Commit(id=id, at=int(at) * 1000, subject=subject, body=body, files=tuple(files.splitlines()))
+
+
+def commit_at(folder: str, at_ms: int, *, environ: Mapping[str, str]) -> str:
+    """Return the newest commit of the current branch that is not later than the given time; empty if there is none."""
+    words = ("rev-list", "-1", f"--before=@{at_ms // 1000}", "HEAD")
+    return (git(folder, *words, environ=environ, check=False) or "").strip()

@@ -8,7 +8,8 @@
     **Implication**: …
     **Action**: …
 
-People edit the title and the four paragraphs; everything else is in the comment. Any learning reads back as the same
+People edit the title and the four paragraphs; everything else is in the comment. A form for an editor ends with the
+situations in which the learning matters, `**When**: …`, one on each line. Any learning reads back as the same
 record, because a line that could be read as structure is escaped with a backslash. An entry without a comment is a new
 learning.
 """
@@ -16,7 +17,7 @@ learning.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from learnt.errors import InvalidValue
@@ -25,6 +26,8 @@ from learnt.text.records import PLACE, as_record
 
 _LABELS = {f"**{name.capitalize()}**:": name for name in PARAGRAPHS}
 _READ_AS_LABELS = {**_LABELS, **{f"**{name.capitalize()}:**": name for name in PARAGRAPHS}}
+_WHEN = "**When**:"
+_READ_AS_LABELS |= {_WHEN: "cues", "**When:**": "cues"}
 _COMMENT, _COMMENT_END = "<!-- learnt: ", " -->"
 
 
@@ -51,6 +54,11 @@ def render_form(title: str, paragraphs: dict[str, str], comment: str = "") -> st
     return "\n".join(lines) + "\n"
 
 
+def render_cues(cues: Sequence[str]) -> str:
+    """Return the situations of a learning, one on each line, for the end of a form."""
+    return f"{_WHEN} {_escape(chr(10).join(cues))}".rstrip() + "\n"
+
+
 def read_entries(text: str) -> Iterator[dict[str, Any]]:
     """Yield the record of each entry; the text above the first heading is ignored."""
     for block in f"\n{text}".split("\n## ")[1:]:
@@ -69,7 +77,10 @@ def _read_entry(title: str, *lines: str) -> dict[str, Any]:
         if label:
             name, line = _READ_AS_LABELS[label], line.removeprefix(label)  # noqa: PLW2901 - the rest of the line is its text
         paragraphs.setdefault(name, []).append(line[1:] if line[:1] == "\\" and _is_structure(line[1:]) else line)
+    cues = [line.strip() for line in paragraphs.pop("cues", ())]
     record.update({name: "\n".join(lines).strip() for name, lines in paragraphs.items() if any(lines)})
+    if any(cues):
+        record["cues"] = [cue for cue in cues if cue]
     return record
 
 

@@ -14,16 +14,18 @@ import re
 from learnt.text.clean import clean, fold
 
 NAME = "learnt-brief"
+NOTICE = "learnt"
 # These tags surround text that is not the agent's own.
 QUOTING = (
     NAME,
+    NOTICE,
     *(
         "system-reminder hook_context tool_result tool_output function_results local-command-stdout "
         "local-command-stderr command-message user-prompt quoted prompt"
     ).split(),
 )
 # Clients or we add these tags to prompts and tool results.
-_INJECTED = (NAME, "system-reminder", "hook_context")
+_INJECTED = (NAME, NOTICE, "system-reminder", "hook_context")
 # Clients add these tags to prompts; in a tool result, they might be part of a file.
 _IN_PROMPTS = (
     *_INJECTED,
@@ -74,6 +76,11 @@ _SECTIONS = (
 def fenced(text: str, id: str, *, name: str = NAME) -> str:
     """Return the text between an opening and a closing tag; `name` must be in QUOTING."""
     return f'<{name} id="{id}">\n{text.strip()}\n</{name}>\n' if text.strip() else ""
+
+
+def notice(text: str) -> str:
+    """Return a line of our own, outside the fence; the tag lets us recognise it in a conversation."""
+    return f"<{NOTICE}>{text}</{NOTICE}>\n"
 
 
 def harmless(text: str) -> str:

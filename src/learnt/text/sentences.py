@@ -18,7 +18,7 @@ from bisect import bisect_right
 from itertools import pairwise
 
 from learnt.model import Value
-from learnt.text.verbs import has_predicate, list_words
+from learnt.text.verbs import has_predicate, is_base_form, is_present, list_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,13 +68,20 @@ _SELDOM_LAST = frozenset(
     "to from with without for by at in on is are was were be been not this these those that some any each since when "
     "where can must should will would may has have had do does la die den dem im am zu mit de".split()
 )
-# A clause that starts with one of these needs another clause.
+# A clause that starts with one of these needs another clause, behind a comma or with a predicate of its own.
 _SIDE_CLAUSE = (
-    r"(?i)(?:because|since|although|though|unless|whereas|while|which|whose|so that|such that|if|when(?:ever)?|until|"
-    r"after|before|once|as soon as|weil|da|obwohl|wenn|falls|damit|parce que|puisque|si|quand|lorsque|porque|aunque|"
-    r"cuando)\b"
+    r"(?i)(?:(?P<comma>because|since|although|though|even (?:though|if)|which|whose|so that|such that|weil|da|obwohl|"
+    r"damit|parce que|"
+    r"puisque|porque|aunque)|unless|whereas|while|if|when(?:ever)?|until|after|before|once|as soon as|wenn|falls|si|"
+    r"quand|lorsque|cuando)\b"
 )
-_CONNECTED = r"(?:and|or|but|nor|which|whose|that|than|und|oder|aber|sondern|et|ou|mais|y|o|pero)\b"
+# A sentence that starts with one of these and does not ask lacks its subject.
+_PREDICATE_FIRST = (
+    r"(?:(?:so|and|but|also|then|thus) )?(?:must|should|can|could|would|will|may|might|is|are|was|were|has|had|does|"
+    r"did|"
+    r"needs?|isn't|can't|won't)\b"
+)
+_CONNECTED = r"(?:and|or|Or|but|nor|which|whose|that|than|und|oder|aber|sondern|et|ou|mais|y|o|pero)\b"
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
 _MIN_WORDS = 3
 
@@ -182,15 +189,20 @@ def is_whole(sentence: str) -> bool:
     A full stop at the end is not asked for, because list items and subjects have none.
     """
     text = sentence.strip()
-    plain = re.sub(_CODE_SPAN, "X", text)
+    plain = re.sub(_WEB_ADDRESS, "X", re.sub(_CODE_SPAN, "X", text))
     words = list_words(plain)
     return (
         len(words) >= _MIN_WORDS
         and _is_balanced(plain)
         and _starts_properly(plain)
         and _ends_properly(plain)
-        and has_predicate(words)
+        and (has_predicate(words) or _orders_behind_comma(plain))
     )
+
+
+def _orders_behind_comma(text: str) -> bool:
+    """Return whether an order follows on a condition: `In tests, truncate first.`"""
+    return any(map(is_base_form, re.findall(r", (?:please |always |never |then )?([a-z]+)\b", text)))
 
 
 def _is_balanced(text: str) -> bool:
@@ -207,18 +219,37 @@ def _is_balanced(text: str) -> bool:
 
 def _starts_properly(text: str) -> bool:
     """Return whether a sentence starts with a word, and is not only the second half of another or a side clause."""
-    if not re.match(r"[\w\"'“‘«„(\[@$./~<¿¡]|-\S", text) or re.match(_CONNECTED, text):
+    if not re.match(r"[\w\"'“‘«„(\[@$/~<¿¡]|[.-][\w/]", text) or re.match(_CONNECTED, text):
+        return False
+    if (
+        re.match(r"X, (?:and|or|but) ", text)
+        or _lacks_subject(text)
+        or (re.match(r"(?:for|of|by|from|with|without)\b", text) and "," not in text)
+    ):
         return False
     side = re.match(_SIDE_CLAUSE, text)
     if side is None or re.search(r"[,:;–—]| then | - ", text[side.end() :]):
         return True
-    return sum(has_predicate(["", word]) for word in list_words(text[side.end() :])) > 1
+    return not side["comma"] and sum(has_predicate(["", word]) for word in list_words(text[side.end() :])) > 1
+
+
+def _lacks_subject(text: str) -> bool:
+    """Return whether a sentence starts with its predicate (`Fixes the …`), or is only a purpose (`To avoid …`)."""
+    if re.match(_PREDICATE_FIRST, text, re.IGNORECASE):
+        return "?" not in text
+    first, _, rest = text.partition(" ")
+    if first == "To" and "," not in rest:
+        return not any(has_predicate(["", word]) for word in list_words(rest))
+    return (
+        is_present(first)
+        and re.match(r"(?:the|an?|this|that|these|its|all|some|any|more|X|\w+ing)\b", rest) is not None
+    )
 
 
 def _ends_properly(text: str) -> bool:
     """Return whether a sentence ends with its last word, not in its middle."""
     bare = text.rstrip("*_\"'”’» \t")
-    if not bare or bare[-1] in ",;:([{-–—/&+=|<" or bare.endswith(("...", "…")):
+    if not bare or bare[-1] in ",;:([{-–—&+=|<" or bare.endswith(("...", "…", " /")):
         return False
     return _last_word(bare) not in _DANGLING
 

@@ -48,6 +48,16 @@ def cut_title(text: str) -> str:
     return fold(text[: space if space > 0 else TITLE_LIMIT])
 
 
+def cut_text(text: str, limit: int) -> str:
+    """Return the text cut to a length, at the end of a sentence or at least of a word, if there is one."""
+    if len(text) <= limit:
+        return text
+    end = max(text.rfind(end, limit // 2, limit) for end in (". ", "! ", "? ", "。", "\n"))
+    if end < 0:
+        end = text.rfind(" ", limit // 2, limit)
+    return text[: end + 1 or limit].rstrip()
+
+
 def text_key(text: str) -> str:
     """Return a short digest that ignores case, white space and punctuation."""
     return digest(_normalise(text) or text.strip())[:24]

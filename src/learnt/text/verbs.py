@@ -20,7 +20,11 @@ _AUXILIARIES = (
     "ist sind war waren wird werden wurde wurden hat haben hatte hatten muss müssen musst müsst darf dürfen kann "
     "können soll sollen sollte sollten wollen braucht brauchen gibt geht gilt heißt läuft liegt steht schlägt macht "
     "est sont était étaient sera seront ont avait faut doit doivent peut peuvent devrait fait font va vont existe "
-    "es era eran está están fue ser será hay debe deben debería puede pueden tiene tienen hace van falla se nimmt"
+    "es era eran está están fue ser será hay debe deben debería puede pueden tiene tienen hace van falla se nimmt "
+    "gehört gehören verlangt erwartet benötigt benötigen funktioniert funktionieren fehlt fehlen kommt kommen bleibt "
+    "bleiben nutzt verwendet scheitert liefert liest schreibt laufen fonctionne fonctionnent échoue manque manquent "
+    "exige utilise nécessite renvoie attend funciona funcionan necesita necesitan acepta espera requiere devuelve "
+    "fallan"
 )
 # Verbs whose base form starts an order; regular forms are added.
 _VERBS = (
@@ -36,7 +40,8 @@ _VERBS = (
     "enforce ensure enter escape evaluate evict exceed exclude execute exhaust exist exit expand expect expire explode "
     "export expose extend extract fail fall feed fetch fill filter find finish fire fit fix flag flatten flip flush "
     "follow forbid force forget fork format forward freeze generate get give go grab grant group grow guarantee guard "
-    "guess handle hang happen hash help hide hit hold honor honour ignore implement import improve include increase "
+    "guess hand handle hang happen hash help hide hit hold honor honour ignore implement import improve include "
+    "increase "
     "increment indicate infer inherit initialise initialize inject inline insert inspect install instantiate intercept "
     "interpolate interpret introduce invalidate invoke isolate join jump keep kill know lack land launch lead leak "
     "learn leave let lie limit link lint list listen live load localise localize lock log look loop lose lower "
@@ -45,7 +50,7 @@ _VERBS = (
     "open opt optimise optimize order override overwrite own pack package pad panic parse pass paste patch perform "
     "permit persist pick pin pipe place plan play point poll pop populate prefer prefix prepare prepend present "
     "preserve press prevent print produce prohibit promise promote propagate protect provide prune publish pull purge "
-    "push put query queue quit quote raise ran reach react read rebase rebuild receive recommend recompile reconnect "
+    "push put query queue quit quote raise reach react read rebase rebuild receive recommend recompile reconnect "
     "record recover recreate redirect reduce refactor refer reference refresh refuse regenerate register reject relax "
     "release reload rely remain remember remove rename render reopen repeat replace reply report represent reproduce "
     "request require rerun reserve reset resolve respect respond restart restore restrict retain retry return reuse "
@@ -61,15 +66,25 @@ _VERBS = (
     "usar usa use ejecutar ejecuta evitar evita añadir"
 )
 _IRREGULAR = (
-    "became began broke brought built came caught chose cut dealt did drew drove fell felt fed forgot found froze gave "
-    "given went gone grew held hid hit hung kept knew known led left let lost made meant met overrode overwrote put "
-    "ran read rewrote said sat sent set shut slept spent split spoke stood stuck swallowed taken threw thrown told "
-    "took tried understood undid was woke won worn written wrote frozen broken chosen hidden woken"
+    "became:become began:begin broke:break broken:break brought:bring built:build came:come caught:catch chose:choose "
+    "chosen:choose dealt:deal did:do done:do drew:draw drove:drive fell:fall felt:feel fed:feed forgot:forget "
+    "found:find froze:freeze frozen:freeze gave:give given:give went:go gone:go grew:grow held:hold hid:hide "
+    "hidden:hide hung:hang kept:keep knew:know known:know led:lead left:leave lost:lose made:make meant:mean met:meet "
+    "overrode:override overwrote:overwrite overwritten:overwrite ran:run rewrote:rewrite rewritten:rewrite said:say "
+    "sat:sit sent:send slept:sleep spent:spend spoke:speak stood:stand stuck:stick taken:take took:take threw:throw "
+    "thrown:throw told:tell tried:try understood:understand undid:undo was:be woke:wake won:win written:write "
+    "wrote:write put:put set:set cut:cut hit:hit let:let read:read shut:shut split:split"
 )
 _PARTICIPLE = r"(?:ized|ised|ified|ated|ened|cted|pted|shed|ched|ssed|rred|lled|nned|pped|tted|ored|ured|ined|ited)$"
 _PRESENT = r"(?:izes|ises|ifies|lates|rates|nates|tates|cates|duces|solves|serves|quires|pends|ceeds|sumes|mits)$"
 # Words behind which a base form is the predicate.
 _BEFORE_VERBS = frozenset("i we you they to please never always not just who which that".split())
+_FOREIGN = frozenset(
+    "der das den dem des ein eine einen und oder nicht nur mit ohne von zu für im am le les des une et ou pas avec "
+    "sans "
+    "pour dans du au el los las una y no con sin para por del que".split()
+)
+_MIN_FOREIGN_WORDS = 6
 _WORD = r"[^\W\d_]+(?:['’-][^\W\d_]+)*"
 
 
@@ -84,8 +99,10 @@ def _bases() -> frozenset[str]:
 
 
 @cache
-def _past_forms() -> frozenset[str]:
-    return frozenset(_IRREGULAR.split()) | {form for verb in _bases() for form in _inflect(verb, "ed")}
+def _past_forms() -> dict[str, str]:
+    """Return verbs in the past, and their base forms."""
+    regular = {form: verb for verb in _bases() for form in _inflect(verb, "ed")}
+    return regular | dict(pair.split(":") for pair in _IRREGULAR.split())
 
 
 @cache
@@ -134,6 +151,11 @@ def is_past(word: str) -> bool:
     return word in _past_forms() or re.search(_PARTICIPLE, word) is not None
 
 
+def base_of(word: str) -> str:
+    """Return the base form of a verb in the past, in lower case; another word as it is."""
+    return _past_forms().get(word.lower(), word.lower())
+
+
 def is_progressive(word: str) -> bool:
     """Return whether a word is a known verb with `-ing`: `using`."""
     return word.lower() in _progressive_forms()
@@ -143,12 +165,17 @@ def has_predicate(words: list[str]) -> bool:
     """Return whether the words of a sentence, in order, contain what looks like its predicate."""
     if not words:
         return False
-    if any(map(is_auxiliary, words)) or is_base_form(words[0]):
+    if any(map(is_auxiliary, words)) or is_base_form(words[0]) or is_foreign(words):
         return True
     pairs = list(pairwise(words))
     return any(is_present(word) or is_past(word) for _, word in pairs) or any(
         is_base_form(word) and (before.lower() in _BEFORE_VERBS or before.endswith("s")) for before, word in pairs
     )
+
+
+def is_foreign(words: list[str]) -> bool:
+    """Return whether a sentence is in another language, whose verbs are not known here."""
+    return len(words) >= _MIN_FOREIGN_WORDS and sum(word.lower() in _FOREIGN for word in words) >= 2
 
 
 def list_words(text: str) -> list[str]:

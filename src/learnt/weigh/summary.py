@@ -7,7 +7,7 @@ are combined up to their limits. A person decides whether the proposal replaces 
 
 from __future__ import annotations
 
-from learnt.model import TAG_LIMIT, TEXT_LIMIT, TITLE_LIMIT, Learning, Triggers, text_id
+from learnt.model import CUE_LIMIT, TAG_LIMIT, TEXT_LIMIT, TITLE_LIMIT, Learning, Triggers, text_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ def summarise(members: Sequence[Learning], *, now_ms: int) -> Learning | None:
         title=best.title[: TITLE_LIMIT - len(more)].rstrip() + more,
         observation=lines,
         tags=tuple(sorted(dict.fromkeys(tag for member in members for tag in member.tags))[:TAG_LIMIT]),
+        cues=tuple(dict.fromkeys(cue for member in members for cue in member.cues))[:CUE_LIMIT],
         domain=first.domain,
         category=first.category,
         kind=_common(members, "kind") or "best-practice",

@@ -2,6 +2,7 @@
 
 A sub-agent's conversation is in a separate file, in records marked as a side chain, or, in older versions, in progress
 records. The agent wrote the sub-agent's prompts. They are skipped, because the tool call already contains them.
+Records of messages say how Claude Code was started; other records count as the last message before them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from learnt.clients.kit import transcript as kit
 from learnt.clients.kit.run import find_folder
 from learnt.text.json_values import dig, text_of
 
-_TOOLS = registry.get("claude", "transcript").tools
+_CLIENT = registry.get("claude", "transcript")
+_TOOLS = _CLIENT.tools
 # Record types that can precede the first message in a transcript.
 _OTHER_TYPES = "attachment file-history-snapshot mode permission-mode progress queue-operation summary system".split()
 # Claude Code shortens longer folder names.
@@ -72,17 +74,19 @@ def recognises(record: Mapping[str, Any]) -> bool:
 
 def steps(path: str) -> Iterator[kit.Step]:
     """Yield the steps of a transcript."""
-    calls, queue = kit.Calls(), _Queue()
+    calls, queue, typed = kit.Calls(), _Queue(), False
     for record in kit.line_records(path):
         kind, at = record.get("type"), kit.read_time(record.get("timestamp"))
+        if kind in ("user", "assistant"):
+            typed = record.get("entrypoint") in _CLIENT.interactive_entries
         if kind == "progress":
             yield from _progress_steps(record, calls)
         elif kind == "queue-operation":
-            yield from kit.make_prompts(queue.read_operation(record), at=at)
+            yield from kit.make_prompts(queue.read_operation(record), at=at, typed=typed)
         elif kind == "attachment":
-            yield from kit.make_prompts(queue.read_attachment(record.get("attachment")), at=at)
+            yield from kit.make_prompts(queue.read_attachment(record.get("attachment")), at=at, typed=typed)
         else:
-            yield from _message_steps(record, calls, at=at, aside=bool(record.get("isSidechain")))
+            yield from _message_steps(record, calls, at=at, aside=bool(record.get("isSidechain")), typed=typed)
 
 
 def about(path: str) -> kit.About:
@@ -135,7 +139,9 @@ def _progress_steps(record: Mapping[str, Any], calls: kit.Calls) -> Iterator[kit
         yield from _message_steps(message, calls, at=kit.read_time(message.get("timestamp")), aside=True)
 
 
-def _message_steps(record: Mapping[str, Any], calls: kit.Calls, *, at: int, aside: bool) -> Iterator[kit.Step]:
+def _message_steps(
+    record: Mapping[str, Any], calls: kit.Calls, *, at: int, aside: bool, typed: bool = False
+) -> Iterator[kit.Step]:
     if record.get("type") not in ("user", "assistant") or record.get("isCompactSummary"):
         return
     content = dig(record, "message", "content")
@@ -144,9 +150,9 @@ def _message_steps(record: Mapping[str, Any], calls: kit.Calls, *, at: int, asid
         return
     for block in kit.blocks(content):
         if block.get("type") == "tool_result":
-            yield from _result_steps(block, calls, at=at, aside=aside)
+            yield from _result_steps(block, calls, at=at, aside=aside, typed=typed)
     if not (aside or record.get("isMeta") or record.get("isVisibleInTranscriptOnly")):
-        yield from kit.make_prompts(content, at=at)
+        yield from kit.make_prompts(content, at=at, typed=typed)
 
 
 def _agent_steps(
@@ -162,7 +168,9 @@ def _agent_steps(
             yield from kit.make_messages(text_of(block.get("text")), at=at, aside=aside)
 
 
-def _result_steps(block: Mapping[str, Any], calls: kit.Calls, *, at: int, aside: bool) -> Iterator[kit.Step]:
+def _result_steps(
+    block: Mapping[str, Any], calls: kit.Calls, *, at: int, aside: bool, typed: bool
+) -> Iterator[kit.Step]:
     id, text = kit.read_name(block.get("tool_use_id")), kit.texts(block.get("content"))
     tool = calls.pop_tool(id)
     exit_code = _EXIT_CODE.match(text) if _TOOLS.get(tool) == "run" else None
@@ -171,7 +179,7 @@ def _result_steps(block: Mapping[str, Any], calls: kit.Calls, *, at: int, aside:
     yield kit.make_result(text, call=id, tool=tool, failed=failed, denied=denied, at=at, aside=aside)
     if denied and _PERSON_SAID in text:
         words = text.partition(_PERSON_SAID)[2]
-        yield from kit.make_prompts("" if words.startswith(_NO_ANSWER) else words, at=at)
+        yield from kit.make_prompts("" if words.startswith(_NO_ANSWER) else words, at=at, typed=typed and not aside)
 
 
 def real_model(value: object) -> str:

@@ -2,7 +2,8 @@
 
 A sub-agent has a separate file, and its first record says so. The prompts in that file are skipped, because another
 agent wrote them. A patch to several files becomes one call per file, all with the same id. A command's result is in a
-record before its output; in older versions, it is only in the output.
+record before its output; in older versions, it is only in the output. The first record names the program in which the
+conversation began (`originator`); a conversation that was begun by a person and resumed by `codex exec` looks the same.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from learnt.clients.kit import transcript as kit
 from learnt.clients.kit.run import find_folder
 from learnt.text.json_values import dig, parsed, text_of
 
+_CLIENT = registry.get("codex", "transcript")
 # Edits are recognised by their patch. Versions without hooks used `container.exec`.
-_SHELLS = [tool for tool, does in registry.get("codex", "transcript").tools.items() if does == "run"]
+_SHELLS = [tool for tool, does in _CLIENT.tools.items() if does == "run"]
 _TOOLS = dict.fromkeys((*_SHELLS, "container.exec"), "run")
 _RECORDS = ("session_meta", "response_item", "turn_context", "event_msg")
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call")
@@ -63,18 +65,18 @@ def recognises(record: Mapping[str, Any]) -> bool:
 
 def steps(path: str) -> Iterator[kit.Step]:
     """Yield the steps of a transcript."""
-    calls, endings, aside = kit.Calls(), dict[str, tuple[bool, bool]](), False
+    calls, endings, aside, typed = kit.Calls(), dict[str, tuple[bool, bool]](), False, False
     for record in kit.line_records(path):
         item = _item(record)
         kind, at = item.get("type"), kit.read_time(record.get("timestamp"))
         if record.get("type") == "session_meta":
-            aside = aside or _is_sub_agent(item)
+            aside, typed = aside or _is_sub_agent(item), _is_interactive(item)
         elif record.get("type") == "event_msg":
             _remember_ending(item.get("item"), endings)
         elif item is not record and record.get("type") != "response_item":
             continue
         elif kind == "message":
-            yield from _message_steps(item, at=at, aside=aside)
+            yield from _message_steps(item, at=at, aside=aside, typed=typed)
         elif kind in _CALLS:
             for step in _call_steps(item, at=at, aside=aside):
                 yield calls.add(step)
@@ -108,6 +110,11 @@ def _is_sub_agent(meta: Mapping[str, Any]) -> bool:
     return meta.get("thread_source") == "subagent" or dig(meta, "source", "subagent") is not None
 
 
+def _is_interactive(meta: Mapping[str, Any]) -> bool:
+    """Return whether a conversation began in a program in which a person types; older versions name no source."""
+    return meta.get("originator") in _CLIENT.interactive_entries and meta.get("source") in (None, "cli", "vscode")
+
+
 def _remember_ending(item: object, endings: dict[str, tuple[bool, bool]]) -> None:
     """Remember whether a call failed and whether it was denied, until its output is read."""
     status, id = dig(item, "status"), kit.read_name(dig(item, "id"))
@@ -118,11 +125,11 @@ def _remember_ending(item: object, endings: dict[str, tuple[bool, bool]]) -> Non
         endings[id] = (declined or bool(isinstance(item, Mapping) and item_failed(item)), declined)
 
 
-def _message_steps(item: Mapping[str, Any], *, at: int, aside: bool) -> Iterator[kit.Step]:
+def _message_steps(item: Mapping[str, Any], *, at: int, aside: bool, typed: bool) -> Iterator[kit.Step]:
     if item.get("role") == "assistant":
         yield from kit.make_messages(kit.texts(item.get("content")), at=at, aside=aside)
     elif item.get("role") == "user" and not aside:
-        yield from kit.make_prompts(item.get("content"), at=at)
+        yield from kit.make_prompts(item.get("content"), at=at, typed=typed)
 
 
 def _call_steps(item: Mapping[str, Any], *, at: int, aside: bool) -> list[kit.Step]:

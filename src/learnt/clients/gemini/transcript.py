@@ -2,6 +2,9 @@
 
 A message is written again whenever it grows, alone or in a patch that sets all messages, so only its last version is
 read. Each call contains its result. The messages that pass the results to the model repeat them and are skipped.
+
+Nothing in a log says whether a person typed its prompts. But `gemini -p` takes one prompt and ends, so where one run of
+the program has several, a person was there. A resumed conversation is another run, which begins with a new head.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from learnt.text.json_values import dig, text_of
 
 _TOOLS = registry.get("gemini", "transcript").tools
 _MAX_MESSAGES_READ = 100  # to find the model
+_GO_ON = "Please continue."  # Gemini CLI says this to itself
 _DENIED = re.compile(r"denied by policy|user denied|user cancelled|cancelled by (?:the )?user", re.I)
 
 
@@ -54,10 +58,11 @@ def recognises(record: Mapping[str, Any]) -> bool:
 def steps(path: str) -> Iterator[kit.Step]:
     """Yield the steps of a transcript."""
     aside = _head(path).get("kind") == "subagent"
+    typed = _find_typed(path)
     last = {_key(message): number for number, message in enumerate(_messages(path))}
     for number, message in enumerate(_messages(path)):
         if number >= last.get(_key(message), 0) or not message.get("id"):
-            yield from _message_steps(message, aside=aside)
+            yield from _message_steps(message, aside=aside, typed=_key(message) in typed)
 
 
 def about(path: str) -> kit.About:
@@ -102,10 +107,30 @@ def _messages(path: str) -> Iterator[Mapping[str, Any]]:
         yield from kit.document_parts(path)
         return
     for record in kit.line_records(path):
-        if "$set" in record:
-            yield from kit.blocks(dig(record, "$set", "messages"))
-        elif "id" in record:
-            yield record
+        yield from _messages_in(record)
+
+
+def _messages_in(record: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the messages in a line of a log."""
+    return kit.blocks(dig(record, "$set", "messages") if "$set" in record else [record] if "id" in record else [])
+
+
+def _find_typed(path: str) -> set[int]:
+    """Return the keys of the prompts in runs with several prompts; a document does not show where a run begins."""
+    runs, prompts, run = dict[int, int](), dict[int, set[int]](), 0
+    for record in () if "messages" in kit.document_frame(path) else kit.line_records(path):
+        run += recognises(record) or dig(record, "$set", "sessionId") is not None
+        for message in _messages_in(record):
+            for step in kit.make_prompts(_prompt(message), at=0, typed=False):
+                if step.text != _GO_ON and _key(message) not in runs:
+                    runs[_key(message)] = run
+                    prompts.setdefault(run, set()).add(hash(step.text))
+    return {key for key, run in runs.items() if len(prompts[run]) > 1}
+
+
+def _prompt(message: Mapping[str, Any]) -> object:
+    """Return what a person wrote in a message; empty for other messages."""
+    return (message.get("displayContent") or message.get("content")) if message.get("type") == "user" else ""
 
 
 def _key(message: Mapping[str, Any]) -> int:
@@ -113,10 +138,10 @@ def _key(message: Mapping[str, Any]) -> int:
     return hash(text_of(message.get("id")))
 
 
-def _message_steps(message: Mapping[str, Any], *, aside: bool) -> Iterator[kit.Step]:
+def _message_steps(message: Mapping[str, Any], *, aside: bool, typed: bool) -> Iterator[kit.Step]:
     at = kit.read_time(message.get("timestamp"))
     if message.get("type") == "user" and not aside:
-        yield from kit.make_prompts(message.get("displayContent") or message.get("content"), at=at)
+        yield from kit.make_prompts(_prompt(message), at=at, typed=typed)
     elif message.get("type") == "gemini":
         yield from kit.make_messages(kit.texts(message.get("content")), at=at, aside=aside)
         for tool_call in kit.blocks(message.get("toolCalls")):

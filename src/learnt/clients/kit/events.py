@@ -70,6 +70,8 @@ class HookEvent(Value):
     source: str = ""
     """For a session, how it began."""
     prompt: str = ""
+    follows_command: bool = False
+    """For a prompt, whether it is the text behind a slash command."""
     tool: str = ""
     """For a call and a result, the client's name for the tool."""
     command: str = ""
@@ -81,12 +83,21 @@ class HookEvent(Value):
     output: str = ""
     said: str | None = None
     """For a stop, the agent's last message; None if the client does not send it."""
+    goes_on: bool = False
+    """For a stop, whether a hook has made the agent go on already."""
     transcript: str = ""
 
     @property
     def is_end(self) -> bool:
-        """Whether a turn or the conversation is over. The client ignores the answer, so none is prepared."""
+        """Whether a turn or the conversation is over, so that nothing is said unless the agent is to go on."""
         return self.kind in ("stop", "end")
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether the answer to this end of a turn can make the agent go on. A sub-agent never does."""
+        client = registry.find(self.client)
+        is_turn = self.kind == "stop" and self.said is not None and not (self.goes_on or self.agent_id)
+        return is_turn and client is not None and bool(client.stop_decision)
 
     @property
     def conversation(self) -> str:
@@ -115,10 +126,12 @@ def read_event(payload: Mapping[str, Any], client: str) -> HookEvent | None:
     if name == _FORKS and not event.agent:
         return None
     if kind == "prompt":
-        return event.replace(prompt=_prompt(payload))
+        words = strip_prompt(_text(payload.get("prompt")))
+        return event.replace(prompt=_prompt(words), follows_command=words.lstrip().startswith("/"))
     if kind == "stop":
         text = payload.get("last_assistant_message", payload.get("prompt_response")) if name != _WITHOUT_WORDS else None
-        return event.replace(said=beginning_and_end(text, _HALF_MESSAGE_LENGTH) if isinstance(text, str) else None)
+        said = beginning_and_end(text, _HALF_MESSAGE_LENGTH) if isinstance(text, str) else None
+        return event.replace(said=said, goes_on=payload.get("stop_hook_active") is not False)
     return _add_tool(event, payload) if kind in ("call", "result") else event
 
 
@@ -134,17 +147,26 @@ def hears_before_call(event: HookEvent) -> bool:
     return client is None or client.hears_before_call
 
 
-def answer(event: HookEvent, text: str, *, denies: bool = False) -> str:
-    """Return the hook output that passes a text to the model, or that denies a call."""
-    if not text:
-        return ""
+def shows_messages(event: HookEvent) -> bool:
+    """Return whether the person sees a message in the answer to this event."""
     client = registry.find(event.client)
+    return client is not None and client.shows_messages and event.kind in ("session", "prompt", "result")
+
+
+def answer(event: HookEvent, text: str, *, denies: bool = False, message: str = "") -> str:
+    """Return the hook output that passes a text to the model, or that denies a call; `message` is for the person."""
+    if not text:
+        return tell_person(message) if message else ""
+    client = registry.find(event.client)
+    if event.is_end:
+        return _as_json({"decision": client.stop_decision, "reason": text}) if client and event.may_go_on else ""
     if denies and client and client.deny_format == "decision":
         return _as_json({"decision": "deny", "reason": text})
     if event.kind == "compaction" and (client is None or client.compaction_format != "context"):
         return f"{text}\n" if client and client.compaction_format == "text" else ""
     body = {"permissionDecision": "deny", "permissionDecisionReason": text} if denies else {"additionalContext": text}
-    return _as_json({"hookSpecificOutput": {"hookEventName": event.name, **body}})
+    told = {"systemMessage": message} if message else {}
+    return _as_json({"hookSpecificOutput": {"hookEventName": event.name, **body}, **told})
 
 
 def tell_person(text: str) -> str:
@@ -169,8 +191,7 @@ def has_words(transcript: str) -> bool:
         return False
 
 
-def _prompt(payload: Mapping[str, Any]) -> str:
-    prompt = strip_prompt(_text(payload.get("prompt")))
+def _prompt(prompt: str) -> str:
     if prompt.lstrip().startswith("/"):
         prompt = _strip_slash_command(prompt)
     return beginning_and_end(prompt, _HALF_PROMPT_LENGTH)

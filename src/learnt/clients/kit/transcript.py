@@ -76,6 +76,8 @@ class Step(Value):
     """The time in UTC milliseconds; 0 if the client does not record it."""
     aside: bool = False
     """Whether the step belongs to a sub-agent's conversation."""
+    typed: bool = False
+    """For a prompt, whether a person typed it in an interactive client; False if it was run unattended, or unknown."""
 
 
 class About(Value):
@@ -116,6 +118,9 @@ class SessionDatabase(Protocol):
 
 class Reader(Protocol):
     """A client's `transcript` module."""
+
+    def root(self, variables: Mapping[str, str]) -> str:
+        """Return the folder in which the client stores conversations; empty if it is unknown."""
 
     def recognises(self, record: Mapping[str, Any]) -> bool:
         """Return whether the client wrote this record, or the document that begins with it."""
@@ -165,6 +170,12 @@ def find(
         if lies_in(transcript.folder, folder)
     ]
     yield from sorted(transcripts, key=lambda transcript: (-transcript.changed_at, transcript.path))
+
+
+def is_stored_by_client(path: str, variables: Mapping[str, str]) -> bool:
+    """Return whether a transcript lies where a client stores its conversations."""
+    roots = [os.path.realpath(root) for reader in _readers() if (root := reader.root(variables))]
+    return any(lies_in(os.path.realpath(path), root) for root in roots)
 
 
 def _readers() -> list[Reader]:
@@ -418,10 +429,10 @@ def make_result(
     return Step(kind="result", text=text, call=call, tool=tool, failed=failed, denied=denied, at=at, aside=aside)
 
 
-def make_prompts(content: object, *, at: int) -> Iterator[Step]:
+def make_prompts(content: object, *, at: int, typed: bool) -> Iterator[Step]:
     """Yield the step for the part of a prompt that a person wrote, if there is one."""
     if words := "\n".join(filter(None, map(strip_prompt, _parts(content)))):
-        yield Step(kind="prompt", text=shorten(words), at=at)
+        yield Step(kind="prompt", text=shorten(words), at=at, typed=typed)
 
 
 def make_messages(text: str, *, at: int, aside: bool = False) -> Iterator[Step]:

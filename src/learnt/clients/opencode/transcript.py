@@ -1,7 +1,8 @@
 """Read opencode's conversations: messages with their parts, from an exported document or from its database.
 
 `<database>#<session>` identifies a conversation in the database. The caller passes a reader for the database, which
-returns sessions and messages in the export's shape.
+returns sessions and messages in the export's shape. `opencode run` forbids the agent to ask questions, which shows that
+nobody is there to type an answer.
 """
 
 from __future__ import annotations
@@ -22,13 +23,21 @@ _DENIED = (
     "The user has specified a rule which prevents",
     "The user dismissed this question",
 )
+# Since this version `opencode run` forbids questions in every session that it starts.
+_TELLS_SINCE = (1, 2)
 _PERSON_SAID = "with the following feedback: "
+
+
+def root(variables: Mapping[str, str]) -> str:
+    """Return the folder of opencode's database; empty if it is unknown."""
+    folder = find_folder(variables, "XDG_DATA_HOME", ".local", "share")
+    return folder and os.path.join(folder, "opencode")
 
 
 def database_path(variables: Mapping[str, str]) -> str:
     """Return the path of opencode's database; empty if it is unknown."""
-    folder = find_folder(variables, "XDG_DATA_HOME", ".local", "share")
-    return folder and os.path.join(folder, "opencode", "opencode.db")
+    folder = root(variables)
+    return folder and os.path.join(folder, "opencode.db")
 
 
 def find(
@@ -71,7 +80,7 @@ def about(path: str) -> kit.About:
 
 def steps_of(info: object, messages: Iterable[Mapping[str, Any]]) -> Iterator[kit.Step]:
     """Yield the steps in a session."""
-    aside = bool(dig(info, "parentID"))
+    aside, typed = bool(dig(info, "parentID")), _is_interactive(info)
     for message in messages:
         role, at = dig(message, "info", "role"), kit.read_time(dig(message, "info", "time", "created"))
         if dig(message, "info", "summary") is True:  # a summary of compacted messages
@@ -80,11 +89,19 @@ def steps_of(info: object, messages: Iterable[Mapping[str, Any]]) -> Iterator[ki
             if part.get("synthetic") or part.get("ignored"):
                 continue
             if part.get("type") == "tool":
-                yield from _tool_steps(part, at=at, aside=aside)
+                yield from _tool_steps(part, at=at, aside=aside, typed=typed)
             elif part.get("type") == "text" and role == "assistant":
                 yield from kit.make_messages(text_of(part.get("text")), at=at, aside=aside)
             elif part.get("type") == "text" and role == "user" and not aside:
-                yield from kit.make_prompts(part.get("text"), at=at)
+                yield from kit.make_prompts(part.get("text"), at=at, typed=typed)
+
+
+def _is_interactive(info: object) -> bool:
+    """Return whether a person types the prompts of a session; False if its version does not show it."""
+    version = tuple(int(number) for number in text_of(dig(info, "version")).split(".")[:2] if number.isdecimal())
+    rules = kit.blocks(dig(info, "permission"))
+    is_unattended = any(rule.get("permission") == "question" and rule.get("action") == "deny" for rule in rules)
+    return version >= _TELLS_SINCE and not is_unattended
 
 
 def about_of(info: object) -> kit.About:
@@ -99,7 +116,7 @@ def about_of(info: object) -> kit.About:
     )
 
 
-def _tool_steps(part: Mapping[str, Any], *, at: int, aside: bool) -> Iterator[kit.Step]:
+def _tool_steps(part: Mapping[str, Any], *, at: int, aside: bool, typed: bool) -> Iterator[kit.Step]:
     state = part.get("state")
     arguments, status = dig(state, "input"), dig(state, "status")
     step = kit.make_call(
@@ -112,10 +129,10 @@ def _tool_steps(part: Mapping[str, Any], *, at: int, aside: bool) -> Iterator[ki
     )
     yield from kit.split_by_file(step, text_of(dig(arguments, "patchText")) if step.does == "edit" else "")
     if status in ("completed", "error"):
-        yield from _result_steps(step, state, aside=aside)
+        yield from _result_steps(step, state, aside=aside, typed=typed)
 
 
-def _result_steps(step: kit.Step, state: object, *, aside: bool) -> Iterator[kit.Step]:
+def _result_steps(step: kit.Step, state: object, *, aside: bool, typed: bool) -> Iterator[kit.Step]:
     failed = dig(state, "status") == "error"
     text = text_of(dig(state, "error" if failed else "output"))
     denied = failed and text.startswith(_DENIED)
@@ -126,4 +143,4 @@ def _result_steps(step: kit.Step, state: object, *, aside: bool) -> Iterator[kit
         text, call=step.call, tool=step.tool, failed=failed or ended_badly, denied=denied, at=at, aside=aside
     )
     if denied:
-        yield from kit.make_prompts(text.partition(_PERSON_SAID)[2], at=at)
+        yield from kit.make_prompts(text.partition(_PERSON_SAID)[2], at=at, typed=typed and not aside)

@@ -64,6 +64,7 @@ _TABLE = {
         ("list", "learnings", "List learnings, newest first"),
         ("show", "learnings", "Show learnings.md, or one learning in full"),
         ("search", "learnings", "Find learnings by words and triggers"),
+        ("similar", "learnings", "Show the learnings that say much the same as one"),
         ("learn", "learn", "Learn from past conversations and commits"),
         ("update", "files", "Learn from finished tasks, write learnings.md"),
         ("clear", "files", "Delete learnings.md; the learnings stay"),

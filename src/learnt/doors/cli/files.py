@@ -186,7 +186,8 @@ def _describe_regeneration(update: Regeneration) -> str:
         return f"{cause}{goal}: running"
     counts = f"{update.added} added, {update.removed} removed, {update.kept} kept, churn {update.churn:.0%}"
     counts += f", {format_count(update.skipped, 'finding')} skipped" if update.skipped else ""
-    return f"{cause}{goal}: {update.result} from {format_count(update.tasks, 'task')}, {counts}{cost}"
+    remark = f": {update.reason}" if update.reason else ""
+    return f"{cause}{goal}: {update.result} from {format_count(update.tasks, 'task')}, {counts}{cost}{remark}"
 
 
 def state_record(state: State) -> dict[str, Any]:
@@ -202,5 +203,6 @@ def format_state(state: dict[str, Any]) -> str:
         return f"learnings.md: being updated since {format_time(state['running_since'])}"
     if last is None:
         return f"learnings.md: none yet, {since}" if since and state["tasks_since"] else ""
-    how = f"failed: {last['reason']}" if last["result"] == "failed" else f"{last['added']} added, {last['kept']} kept"
+    counts = f"{last['added']} added, {last['kept']} kept" + (f"; {last['reason']}" if last["reason"] else "")
+    how = f"failed: {last['reason']}" if last["result"] == "failed" else counts
     return f"learnings.md: {format_time(last['started_at'])}, {how}{f'; {since}' if since else ''}"

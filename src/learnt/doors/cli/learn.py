@@ -8,7 +8,7 @@ from typing import Any
 from learnt.doors.cli.arguments import Arguments, Parser, open_memory, print_result, report_redactions
 from learnt.doors.cli.terminal import confirm
 from learnt.doors.output import Progress, format_count, is_terminal, note, now_ms, say, show_json
-from learnt.errors import LearntError, ModelFailed, NoModel, SpendingCap, WrongRequest
+from learnt.errors import LearntError, ModelFailed, WrongRequest
 from learnt.flow.history import UnreadHistory
 from learnt.flow.mining import MiningReport
 from learnt.memory import Memory
@@ -94,10 +94,12 @@ def _read_all(memory: Memory, past: UnreadHistory) -> tuple[list[MiningReport], 
     with Progress("reading", total) as progress:
         for transcript in past.transcripts:
             try:
-                learnt.append(memory.transcripts.debrief(transcript.path)[1])
-            except (ModelFailed, NoModel, SpendingCap) as error:
+                report = memory.transcripts.debrief(transcript.path)[1]
+                learnt.append(report)
+                failures += [report.remark] if report.remark and report.remark not in failures else []
+            except ModelFailed as error:
                 failures.append(error.message)
-                return learnt, failures  # it would probably fail again, and cost again
+                return learnt, failures  # it cannot be reached, and would probably fail again
             except LearntError as error:
                 failures.append(error.message)
             done += transcript.size
@@ -124,7 +126,9 @@ def _record(learnt: list[MiningReport], failures: list[str]) -> dict[str, Any]:
 def _print_summary(past: UnreadHistory, record: dict[str, Any]) -> None:
     say(f"Read {record['read']} of {len(past.transcripts) + len(past.commits)} transcripts and commits.")
     say(f"{format_count(len(record['learnings']), 'new learning')}, {len(record['repeated'])} known already.")
-    if record["learnings"]:
+    if record["proposed"]:
+        say(f"{format_count(len(record['proposed']), 'proposal')} for you to decide on.")
+    if record["learnings"] or record["proposed"]:
         say("`learnt review` shows them one by one.")
     for reason in record["failures"][:5]:
         note(reason)

@@ -25,11 +25,14 @@ from learnt.doors.cli.terminal import edit_learning, find_changes, select_editab
 from learnt.doors.cli.transfer import read_json
 from learnt.doors.output import format_field, format_time, is_terminal, note, paint, say, show_json, show_table
 from learnt.errors import WrongRequest
+from learnt.flow.folding import Similar
 from learnt.model import KINDS, PARAGRAPHS, STATUSES, Event, Hit, Learning
 from learnt.text.records import as_record
 from learnt.weigh.confidence import EVIDENCE, NOBODY, PERSON, impact, stage
 
 _FILTERS = ("domain", "category", "tag", "goal", "kind", "min_confidence", "scope", "limit", "offset")
+_MAX_EXAMINED = 20
+_MAX_SIMILAR = 3
 _STAGES = {"trial": "unproven", "proven": "proven", "retired": "retired"}
 _VOUCHERS = {PERSON: "vouched by a person", EVIDENCE: "vouched by evidence", NOBODY: "vouched by nobody yet: on trial"}
 
@@ -52,7 +55,12 @@ def add_run(arguments: Arguments) -> None:
             added = memory.add_all([{**fields, **record} for record in _read_stdin(arguments.title)])
         else:
             added = memory.add_all([{"title": arguments.title, **fields}])
+        known = [(learning, similar) for learning in added[:_MAX_EXAMINED] for similar in memory.similar(learning)]
     report_redactions(memory)
+    for learning, similar in known:
+        if similar.verdict == "repeats":
+            other = similar.learning
+            note(f"{learning.id} is known already, {similar.verdict.reason}: {other.id} ({other.status}) {other.title}")
     records = [as_record(learning) for learning in added]
     lines = [f"Added {learning.id}: {learning.title}" for learning in added]
     print_result(arguments, records[0] if len(records) == 1 else records, "\n".join(lines))
@@ -108,10 +116,11 @@ def show_run(arguments: Arguments) -> None:
         learning = memory.get(arguments.id)
         supersedes = memory.supersedes(arguments.id)
         evidence = memory.review.evidence(arguments.id)
+        similar = memory.similar(arguments.id, _MAX_SIMILAR)
     if arguments.json:
         discoveries = [stored.discovery.as_evidence() for stored in evidence]
         record = {**as_record(learning), "supersedes": supersedes, "impact": impact(learning)}
-        show_json({**record, "evidence": discoveries})
+        show_json({**record, "evidence": discoveries, "similar": [_similar_record(one) for one in similar]})
         return
     say(paint(learning.title, "bold"))
     say(paint(_summarize(learning), "dim"))
@@ -122,9 +131,37 @@ def show_run(arguments: Arguments) -> None:
     for name, value in _list_details(learning, supersedes).items():
         if value:
             say(f"{name + ':':<15}{value}")
+    for number, one in enumerate(similar):
+        say(f"{'' if number else 'similar:':<15}{one.learning.id}, {one.verdict}: {one.learning.title}")
     if evidence:
         say()
         show_evidence(evidence)
+
+
+def similar_arguments(parser: Parser) -> None:
+    add_id(parser)
+    parser.add_argument("--limit", type=int, default=10, metavar="N", help="how many to show (default: 10)")
+    add_user(parser)
+
+
+def similar_run(arguments: Arguments) -> None:
+    with open_memory(arguments) as memory:
+        similar = memory.similar(arguments.id, arguments.limit)
+    if arguments.json:
+        show_json([{**_similar_record(one), "learning": as_record(one.learning)} for one in similar])
+        return
+    if not similar:
+        note("No learning says much the same.")
+    for one in similar:
+        learning = one.learning
+        status = "" if learning.status == "active" else f"  [{learning.status}]"
+        say(f"{paint(learning.id, 'yellow')}  {one.score:.2f}  {one.verdict:<11}  {learning.title}{status}")
+        say(f"    {one.verdict.reason}")
+
+
+def _similar_record(similar: Similar) -> dict[str, Any]:
+    verdict = similar.verdict
+    return {"id": similar.learning.id, "verdict": str(verdict), "score": verdict.score, "reason": verdict.reason}
 
 
 def search_arguments(parser: Parser) -> None:
@@ -198,6 +235,8 @@ def edit_arguments(parser: Parser) -> None:
     parser.add_argument("--no-triggers", action="store_true", help="remove all triggers")
     parser.add_argument("--add-tag", action="append", metavar="TAG", help="a tag to add; repeatable")
     parser.add_argument("--drop-tag", action="append", metavar="TAG", help="a tag to remove; repeatable")
+    parser.add_argument("--add-when", action="append", metavar="TEXT", help="a situation to add; repeatable")
+    parser.add_argument("--drop-when", action="append", metavar="TEXT", help="a situation to remove; repeatable")
     parser.add_argument("--edit", action="store_true", help="change it in $EDITOR; the default without options")
     add_reason(parser)
     add_user(parser)
@@ -207,8 +246,13 @@ def edit_run(arguments: Arguments) -> None:
     fields = read_fields(arguments) | ({} if arguments.title is None else {"title": arguments.title})
     if arguments.no_triggers:
         fields["triggers"] = {}
-    tags: dict[str, Any] = {"add_tags": arguments.add_tag or (), "drop_tags": arguments.drop_tag or ()}
-    changes_something = bool(fields or any(tags.values()))
+    entries: dict[str, Any] = {
+        "add_tags": arguments.add_tag or (),
+        "drop_tags": arguments.drop_tag or (),
+        "add_cues": arguments.add_when or (),
+        "drop_cues": arguments.drop_when or (),
+    }
+    changes_something = bool(fields or any(entries.values()))
     in_editor = arguments.edit or (not changes_something and is_terminal(sys.stdin))
     with open_memory(arguments) as memory:
         before = memory.get(arguments.id)
@@ -216,7 +260,7 @@ def edit_run(arguments: Arguments) -> None:
         def save(edited: dict[str, Any]) -> Learning:
             changes = find_changes(before, edited) if in_editor else edited
             _refuse_changed_meanwhile(before, memory.get(arguments.id), changes)
-            return memory.edit(arguments.id, reason=arguments.reason, **tags, **changes)
+            return memory.edit(arguments.id, reason=arguments.reason, **entries, **changes)
 
         if in_editor:
             after = edit_learning({**select_editable(before), **fields}, save)

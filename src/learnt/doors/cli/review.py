@@ -239,6 +239,8 @@ def _show_item(item: ReviewItem) -> None:
         for name in PARAGRAPHS:
             if getattr(learning, name):
                 say(f"{paint(name.capitalize(), 'cyan')}: {getattr(learning, name)}")
+        if learning.cues:
+            say(f"{paint('When', 'cyan')}: {'; '.join(learning.cues)}")
         for replaced in item.replaces:
             say(f"{paint('would replace', 'cyan')} {replaced.id}: {replaced.title}")
     show_evidence(item.evidence)

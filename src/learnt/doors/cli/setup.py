@@ -20,6 +20,7 @@ from learnt.doors.cli.transfer import read_bytes, read_records
 from learnt.doors.output import paint, say, show_json, use_color
 from learnt.errors import LearntError, WrongRequest
 from learnt.flow.project_trust import ProjectTrust
+from learnt.flow.rules_files import RulesFiles
 from learnt.flow.transfer import Transfer
 from learnt.memory import Memory
 from learnt.model import Value
@@ -34,7 +35,7 @@ def init_arguments(parser: Parser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help=f"start with common learnings: {', '.join(Transfer.templates())}, or a file that `learnt import` reads; "
+        help=f"start with common learnings: {', '.join(Transfer.templates())}, or a file that `learnt export` wrote; "
         "`list` shows what each is about; repeatable",
     )
     add_user(parser, "create the user-wide store instead")
@@ -81,6 +82,8 @@ def _print_next_steps(arguments: Arguments) -> None:
     say('Next: `learnt add "…"` adds a learning;')
     first, *others = setup_names()
     say(f"`learnt install {first}` (or {', '.join(others)}) lets an agent client use them automatically.")
+    if found := RulesFiles.find("."):
+        say(f"`learnt import {found[0]}` takes over the rules in {' and '.join(found)}, after a preview.")
     say("learnt will write .learnt/learnings.md later: commit it to share it with your team, or let git ignore it.")
 
 

@@ -13,7 +13,7 @@ from typing import Any, Self, TypeVar
 from learnt.doors.output import printable
 from learnt.errors import LearntError, WrongRequest
 from learnt.model import PARAGRAPHS, Learning
-from learnt.text.entries import read_entries, render_form
+from learnt.text.entries import read_entries, render_cues, render_form
 
 if sys.platform == "win32":
     import msvcrt
@@ -102,7 +102,7 @@ Result = TypeVar("Result")
 
 def select_editable(learning: Learning) -> dict[str, Any]:
     """Return the fields that the editor shows."""
-    return {name: getattr(learning, name) for name in ("title", *PARAGRAPHS)}
+    return {name: getattr(learning, name) for name in ("title", *PARAGRAPHS, "cues")}
 
 
 def find_changes(before: Learning, edited: dict[str, Any]) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def find_changes(before: Learning, edited: dict[str, Any]) -> dict[str, Any]:
 
 
 def edit_learning(fields: dict[str, Any], save: Callable[[dict[str, Any]], Result]) -> Result:
-    """Let the person edit the title and the paragraphs, and save the result; other fields stay unchanged."""
+    """Let the person edit the title, the paragraphs and the cues, and save them; other fields stay unchanged."""
 
     def read_and_save(text: str) -> Result:
         entries = list(read_entries(text))
@@ -120,10 +120,11 @@ def edit_learning(fields: dict[str, Any], save: Callable[[dict[str, Any]], Resul
         if len(entries) > 1:
             raise WrongRequest(f"the text contains {len(entries)} entries", hint="edit one learning at a time")
         # A paragraph that was emptied is removed.
-        return save({**fields, **dict.fromkeys(PARAGRAPHS, ""), **entries[0]})
+        edited = {**fields, **dict.fromkeys(PARAGRAPHS, ""), **entries[0]}
+        return save({**edited, "cues": tuple(entries[0].get("cues", ()))})
 
     form = render_form(fields["title"], {name: fields.get(name, "") for name in PARAGRAPHS})
-    return _edit_text(form, read_and_save)
+    return _edit_text(form + render_cues(fields.get("cues", ())), read_and_save)
 
 
 def _edit_text(text: str, save: Callable[[str], Result]) -> Result:

@@ -17,11 +17,12 @@ from learnt.doors.cli.arguments import (
     print_result,
     report_redactions,
 )
+from learnt.doors.cli.rules import RULES, has_rules, import_rules, is_rules_name, suggest_files
 from learnt.doors.output import Progress, format_count, format_json, note, say, show_json
 from learnt.errors import InvalidValue, TryAgain, WrongRequest, cannot_write
 from learnt.flow.transfer import Transfer
 from learnt.model import STATUSES, Learning
-from learnt.system.files import replace_shared
+from learnt.system.files import open_to_read, replace_shared
 from learnt.text.entries import read_entries, render_entries
 from learnt.text.records import PLACE, as_record
 
@@ -54,25 +55,40 @@ def export_run(arguments: Arguments) -> None:
 
 
 def import_arguments(parser: Parser) -> None:
-    parser.add_argument("file", metavar="FILE", help="a file that `learnt export` wrote, or `-` for stdin")
-    parser.add_argument("--format", choices=_FORMATS, help="default: detected from the file")
+    file = "CLAUDE.md, AGENTS.md, .cursor/rules or the like, a file that `learnt export` wrote, or `-` for stdin"
+    parser.add_argument("file", nargs="?", metavar="FILE", help=file)
+    parser.add_argument("--format", choices=(*_FORMATS, RULES), help="default: detected from the file")
     as_is = "believe the file's origins, pins, confidences and counters; without it, learnings start anew as `import`"
     parser.add_argument("--as-is", action="store_true", help=as_is)
+    parser.add_argument("--dry-run", action="store_true", help="only show what would be imported")
+    parser.add_argument(
+        "--yes", action="store_true", help="take rules over without asking; necessary without a terminal"
+    )
     add_user(parser)
 
 
 def import_run(arguments: Arguments) -> None:
-    records = list(read_records(read_bytes(arguments.file), arguments.file, arguments.format))
+    if arguments.file is None:
+        raise WrongRequest("import needs a file", hint=suggest_files("."))
+    content = b"" if os.path.isdir(arguments.file) else read_bytes(arguments.file)
+    if os.path.isdir(arguments.file) or has_rules(content, arguments.file, arguments.format):
+        import_rules(arguments, content if arguments.file == "-" else None)
+        return
+    records = list(read_records(content, arguments.file, arguments.format))
     with open_memory(arguments) as memory:
         if not arguments.json:
             for line in _describe_claims(records, as_is=arguments.as_is):
                 say(line)
+        if arguments.dry_run:
+            return
         with Progress("Importing", None) as progress:
             imported = memory.transfer.import_all(records, as_is=arguments.as_is, progress=progress.show)
     report_redactions(memory)
     counts = imported.as_dict()
-    line = ", ".join(f"{count} {name}" for name, count in counts.items() if name != "kept")
+    line = ", ".join(f"{count} {name}" for name, count in counts.items() if name not in ("id", "kept"))
     print_result(arguments, counts, f"Imported: {line}")
+    if (imported.added or imported.updated) and not arguments.json:
+        say(f"`learnt undo {imported.id}` takes it back")
     if counts["kept"] and not arguments.json:
         reason = (
             "Changed here after the file was written" if arguments.as_is else "Known here, and changed by --as-is only"
@@ -155,7 +171,7 @@ def read_records(content: bytes, name: str, format: str | None) -> Iterable[dict
     if not entries:
         raise InvalidValue(
             f"{name} does not contain any learnings",
-            hint="a Markdown entry starts with `## title`; JSONL has one object per line",
+            hint="rules are list items; a Markdown entry starts with `## title`; JSONL has one object per line",
         )
     return entries
 
@@ -164,8 +180,10 @@ def read_bytes(name: str) -> bytes:
     """Return the bytes in a file, or from stdin for `-`."""
     if name == "-":
         return sys.stdin.buffer.read()
+    # A pipe may be what the user wants, but not one that came with a clone under the name of a file with rules.
+    opener = open_to_read if is_rules_name(name) else None
     try:
-        with open(name, "rb") as file:
+        with open(name, "rb", opener=opener) as file:
             content = file.read(_MAX_BYTES + 1)
     except OSError as error:
         raise WrongRequest(

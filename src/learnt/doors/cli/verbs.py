@@ -83,17 +83,42 @@ def supersede_run(arguments: Arguments) -> None:
 
 
 def undo_arguments(parser: Parser) -> None:
-    _describe_change(parser, "a learning, to undo its last change, or an event")
+    help = (
+        "a learning, to undo its last change, or an event, or an import, to take it all back; without it, what was "
+        "kept last of what you said to an agent"
+    )
+    parser.add_argument("id", metavar="ID", nargs="?", default="", help=help)
+    add_reason(parser)
+    add_user(parser)
 
 
 def undo_run(arguments: Arguments) -> None:
+    if not arguments.id:
+        refuse_agent("undo")
+    if is_id("import", arguments.id):
+        _undo_import(arguments)
+        return
     with open_memory(arguments) as memory:
         learning = memory.undo(arguments.id, reason=arguments.reason)
         event = memory.history(learning.id)[-1]
     report_redactions(memory)
-    lines = [f"Undid {event.undoes} of {learning.id}: {learning.title}"]
+    done = f"Undid {event.undoes} of" if arguments.id else "Took back"
+    lines = [f"{done} {learning.id}: {learning.title}"]
     lines += [f"  {name}: {format_field(name, value)}" for name, value in event.new.items()]
     print_result(arguments, as_record(learning), "\n".join(lines))
+
+
+def _undo_import(arguments: Arguments) -> None:
+    with open_memory(arguments) as memory:
+        undone = memory.transfer.undo_import(arguments.id, reason=arguments.reason)
+    report_redactions(memory)
+    counts = {
+        "archived": len(undone.archived),
+        "as they were before": len(undone.restored),
+        "left, because they were changed since": len(undone.left),
+    }
+    line = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+    print_result(arguments, undone.as_dict(), f"Undid {undone.id}: {line}")
 
 
 def purge_arguments(parser: Parser) -> None:

@@ -29,8 +29,13 @@ from learnt.text.fence import fenced, without_tags
 CALLER: ContextVar[str] = ContextVar("caller", default="mcp")
 """The name that the history records for changes made here."""
 
+_MAX_SIMILAR = 3
 _TaskId = Annotated[str, Field(description="The id that `brief` gave, task_…")]
 _Paths = Annotated[tuple[str, ...], Field(description="Files that are worked on")]
+_WHEN = (
+    "A few situations or symptoms in which it will matter again, in the words in which a user would put them, not in "
+    "those of the learning; at most 8, of 100 characters"
+)
 _Command = Annotated[str, Field(description="A command that is about to run")]
 
 
@@ -88,6 +93,7 @@ class Tools:
         action: Annotated[str, Field(description="What exactly to do next time")] = "",
         context: Annotated[str, Field(description="What you were working on")] = "",
         avoid: Annotated[bool, Field(description="Whether it is something to avoid")] = False,
+        when: Annotated[tuple[str, ...], Field(description=_WHEN)] = (),
         tags: Annotated[tuple[str, ...], Field(description="Words to find it by")] = (),
         files: Annotated[tuple[str, ...], Field(description="Files that it is about, as patterns: src/*.py")] = (),
         commands: Annotated[tuple[str, ...], Field(description="Commands that it is about")] = (),
@@ -101,13 +107,16 @@ class Tools:
                 action=action,
                 context=context,
                 polarity="avoid" if avoid else "do",
+                cues=when,
                 tags=tags,
                 triggers={"files": list(files), "commands": list(commands)},
                 task=task,
             )
+            similar = memory.similar(learning, _MAX_SIMILAR) if is_new else []
         redacted = f"\nsecrets redacted: {memory.redactions}" if memory.redactions else ""
         known = "" if learning.status == "active" else f" ({learning.status})"
-        return f"{'Kept' if is_new else f'Known already{known}'}: {learning.id}{redacted}"
+        others = "".join(f"\nsimilar ({one.verdict}): {one.learning.id}" for one in similar)
+        return f"{'Kept' if is_new else f'Known already{known}'}: {learning.id}{others}{redacted}"
 
     def debrief(
         self,

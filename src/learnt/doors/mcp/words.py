@@ -63,6 +63,8 @@ def format_learning(learning: Learning) -> str:
     lines += [f"**{name.capitalize()}**: {quoted(text)}" for name, text in paragraphs if text]
     if learning.tags:
         lines.append(f"**Tags**: {quoted_line(', '.join(learning.tags))}")
+    if learning.cues:
+        lines.append(f"**When**: {quoted_line('; '.join(learning.cues))}")
     return "\n".join([*lines, f"_ID: {learning.id}_", ""])
 
 

@@ -1,0 +1,168 @@
+"""Fold what agents learn into what is known: before a learning is stored, the nearest known ones are compared with it.
+
+What says the same recurs. What says more revises a learning that nobody has been shown yet and nothing speaks for; its
+history keeps the old text. Anything else is stored, and its first event names the one that it resembles. The verdict is
+`weigh.compare`'s, never similarity alone. What the gate (`mine.quality`) refuses is kept as a discovery.
+
+An agent's learning changes nothing that a person or evidence vouches for. It does not count as a repetition of a
+learning on trial that says more than itself either: it would speak for what it does not say.
+"""
+
+from __future__ import annotations
+
+from learnt.flow.marks import note_repetition, source_of
+from learnt.mine.quality import can_heal
+from learnt.model import CUE_LIMIT, TAG_LIMIT, Learning, Triggers, Value
+from learnt.recall.find import find_nearest
+from learnt.store import evidence, learnings, mined
+from learnt.store.index import Filter
+from learnt.store.learnings import SIMILAR_TO, Change
+from learnt.weigh.compare import REPEATS, SUPERSEDES, UNRELATED, Verdict, compare_meanings, read
+from learnt.weigh.confidence import STATEMENT_FIELDS, is_copied
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from learnt.flow.context import Context, Talk
+    from learnt.model import Discovery
+    from learnt.store.database import Database
+
+_MAX_COMPARED = 10
+_TASKS_TO_PROPOSE = 2
+_MAX_REASON_LENGTH = 200
+_LISTS = {"tags": TAG_LIMIT, "cues": CUE_LIMIT}
+
+
+class Similar(Value):
+    """A known learning that resembles another, and how the newer of the two relates to the older."""
+
+    learning: Learning
+    verdict: Verdict
+
+    @property
+    def score(self) -> float:
+        """How much of what the two say is shared, from 0 to 1."""
+        return self.verdict.score
+
+
+def find_similar(
+    database: Database, learning: Learning, *, limit: int = _MAX_COMPARED, is_stored: bool = False
+) -> list[Similar]:
+    """Return the known learnings that resemble a learning, whatever their status: repeated ones first, then by score.
+
+    Learnings that share words and say something else are left out. A learning that is not stored is the newest.
+    """
+    text = f"{learning.title} {learning.action}"
+    hits = find_nearest(database, text, Filter(status=None), limit=max(limit, _MAX_COMPARED) + 1)
+    meaning = read(learning)
+    compared = []
+    for other in (hit.learning for hit in hits if hit.learning.id != learning.id):
+        pair = (read(other), meaning)
+        is_newer = is_stored and (other.created_at, other.id) > (learning.created_at, learning.id)
+        compared.append(Similar(learning=other, verdict=compare_meanings(*(pair[::-1] if is_newer else pair))))
+    return sorted((similar for similar in compared if similar.verdict != UNRELATED), key=_rank)[:limit]
+
+
+def _rank(similar: Similar) -> tuple[object, ...]:
+    learning, verdict = similar.learning, similar.verdict
+    return (verdict != REPEATS, learning.status != "active", -verdict.score, learning.created_at, learning.id)
+
+
+def add_or_repeat(
+    context: Context, known: Learning | None, make: Callable[[], Learning], *, task: str, who: str, at: int, talk: Talk
+) -> tuple[Learning, bool]:
+    """Within a transaction: store what a task taught, or count that it was taught again; return whether it is new.
+
+    `known` is the learning with exactly these words, if there is one; otherwise the nearest ones are compared.
+    """
+    database, conversation = context.store.database, talk.of(context, task)
+    if known is None:
+        learning = make()
+        similar = find_similar(database, learning)
+        # What waits for a person's decision takes in only what waits as well.
+        similar = [one for one in similar if one.learning.status != "proposed" or learning.status == "proposed"]
+        known = next((one.learning for one in similar if _recurs(context, one, conversation)), None)
+        if known is None:
+            return _add(database, learning, similar, who=who, at=at)
+    repeated = learnings.recur(database, known, task=task, who=who, at=at)
+    return note_repetition(context, repeated, conversation, at=at), False
+
+
+def _add(
+    database: Database, learning: Learning, similar: Sequence[Similar], *, who: str, at: int
+) -> tuple[Learning, bool]:
+    """Within a transaction: revise a known learning that says less, or add one that is linked to the nearest one."""
+    revised = next((one for one in similar if _may_revise(database, one, learning)), None)
+    if revised is not None:
+        return _revise(database, revised, learning, who=who, at=at), False
+    what = "propose" if learning.status == "proposed" else "add"
+    learnings.add(database, learning, Change(what=what, who=who, at=at, reason=_describe(similar)))
+    return learning, True
+
+
+def _recurs(context: Context, similar: Similar, conversation: str) -> bool:
+    """Return whether a new learning only repeats a known one, and may speak for it."""
+    known, verdict = similar.learning, similar.verdict
+    if verdict != REPEATS:
+        return False
+    is_own = bool(conversation) and conversation in (known.task, source_of(context, known))
+    return not verdict.lacks or bool(known.vouched) or is_own
+
+
+def _may_revise(database: Database, similar: Similar, newer: Learning) -> bool:
+    """Return whether a learning that says more may take the place of a known one: nobody has a stake in it yet."""
+    known, verdict = similar.learning, similar.verdict
+    is_unused = not (known.vouched or known.pinned or known.times_injected or known.recurrences)
+    is_unmarked = not (known.times_helpful or known.times_not_helpful)
+    says_more = verdict == SUPERSEDES and not verdict.lacks
+    is_agents = known.status == newer.status == "active" and known.origin in ("agent", "model")
+    return says_more and is_agents and is_unused and is_unmarked and not evidence.exists(database, known.id)
+
+
+def _revise(database: Database, revised: Similar, learning: Learning, *, who: str, at: int) -> Learning:
+    """Within a transaction: give a known learning the text of one that says more; its history keeps the old text."""
+    change = Change(what="revise", who=who, at=at, reason=revised.verdict.reason[:_MAX_REASON_LENGTH])
+    return learnings.change(database, revised.learning.id, lambda known: _merge(known, learning), change)[1]
+
+
+def _merge(known: Learning, newer: Learning) -> dict[str, Any]:
+    """Return the changes to a known learning that add what a newer one says.
+
+    If one of them was copied from elsewhere, the result counts as copied. It is taught by the newer one's task, whose
+    marks must not count for it.
+    """
+    changes = {name: getattr(newer, name) or getattr(known, name) for name in STATEMENT_FIELDS}
+    for name, limit in _LISTS.items():
+        changes[name] = tuple(dict.fromkeys((*getattr(newer, name), *getattr(known, name))))[:limit]
+    kinds = Triggers.fields
+    union = {kind: (*getattr(newer.triggers, kind), *getattr(known.triggers, kind)) for kind in kinds}
+    changes["triggers"] = Triggers(**{kind: tuple(dict.fromkeys(words))[:TAG_LIMIT] for kind, words in union.items()})
+    source = known if is_copied(known) else newer
+    return changes | {"origin": source.origin, "author": source.author, "task": newer.task, "commit": newer.commit}
+
+
+def _describe(similar: Sequence[Similar]) -> str:
+    """Return for the history what a new learning resembles; empty if it resembles nothing."""
+    # Without the words of the other learning: if it is purged, its words must not be left here.
+    return f"{SIMILAR_TO}{similar[0].learning.id} ({similar[0].verdict})" if similar else ""
+
+
+def refuse(
+    context: Context, make: Callable[[], Learning] | None, discovery: Discovery, reason: str, *, who: str, at: int
+) -> str:
+    """Within a transaction: keep what is no learning as a discovery, with the reason.
+
+    An incident that several tasks report is perhaps none: it is proposed, and a person decides. Return the proposal's
+    id, or an empty text.
+    """
+    database = context.store.database
+    times = mined.add(database, discovery, at=at, skipped=reason)
+    if times < _TASKS_TO_PROPOSE or make is None or not can_heal(reason):
+        return ""
+    proposal = make().replace(status="proposed")
+    why = f"found in {times} tasks, though {reason}"
+    learnings.add(database, proposal, Change(what="propose", who=who, at=at, reason=why))
+    mined.add(database, discovery, at=at, learning=proposal.id, skipped=reason)
+    return proposal.id

@@ -1,0 +1,226 @@
+"""Decide how a newer learning relates to an older one, by what they say and name. No model is asked.
+
+    repeats      the newer one says what the older one says: the same specifics, the same side
+    supersedes   it says all that the older one says and more, or that this is no longer so
+    contradicts  it denies what the older one affirms, the other way round, or the other order
+    unsure       much the same words, but some differ: a name, a number, a colour
+    unrelated    anything else
+
+Similarity alone never makes a repetition: one word that differs can be the whole difference. In case of doubt the
+verdict is `unsure`, and both learnings are kept.
+"""
+
+from __future__ import annotations
+
+from learnt.model import Value
+from learnt.text.statements import find_opposites, read_statement, speaks_of_change
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from learnt.model import Learning
+    from learnt.text.statements import Statement
+
+REPEATS, SUPERSEDES, CONTRADICTS, UNRELATED, UNSURE = RELATIONS = (
+    "repeats",
+    "supersedes",
+    "contradicts",
+    "unrelated",
+    "unsure",
+)
+_SPECIFIC_WEIGHT = 2.0
+_MIN_CONFLICT = 0.7
+_MIN_ALIKE = 0.4
+_MIN_CONTAINED = 0.5  # what says less in the same words may be about something else
+_MIN_SHARED = 0.7
+_MIN_SUBJECT = 0.4
+_MAX_NAMED = 3
+
+
+class Verdict(str):
+    """The word for how a newer learning relates to an older one, with a score from 0 to 1 and the reason."""
+
+    score: float
+    reason: str
+    adds: frozenset[str]
+    """What only the newer learning says."""
+    lacks: frozenset[str]
+    """What only the older learning says."""
+
+    def __new__(
+        cls,
+        relation: str,
+        *,
+        score: float = 0.0,
+        reason: str = "",
+        adds: frozenset[str] = frozenset(),
+        lacks: frozenset[str] = frozenset(),
+    ) -> Verdict:
+        self = super().__new__(cls, relation)
+        self.score, self.reason, self.adds, self.lacks = score, reason, adds, lacks
+        return self
+
+    @property
+    def relation(self) -> str:
+        """The word itself."""
+        return str(self)
+
+
+class Meaning(Value):
+    """What a learning says: its title as a statement, and everything that all its texts name."""
+
+    statement: Statement
+    words: frozenset[str]
+    specifics: frozenset[str]
+    text: str
+
+
+def read(learning: Learning) -> Meaning:
+    """Return what a learning says."""
+    title = learning.advise(learning.title).replace(": ", " ", 1) if learning.polarity == "avoid" else learning.title
+    texts = (title, learning.observation, learning.implication, learning.action)
+    statements = [read_statement(text) for text in texts if text]
+    return Meaning(
+        statement=statements[0],
+        words=frozenset().union(*(statement.all_words for statement in statements)),
+        specifics=frozenset().union(*(statement.specifics for statement in statements)),
+        text="\n".join(texts),
+    )
+
+
+def compare(older: Learning, newer: Learning) -> Verdict:
+    """Return how a newer learning relates to an older one."""
+    return compare_meanings(read(older), read(newer))
+
+
+def compare_meanings(older: Meaning, newer: Meaning) -> Verdict:
+    """Return how a newer learning relates to an older one, from what they say."""
+    relation, reason = _Pair(older, newer).decide()
+    old, new = older.statement.words, newer.statement.words
+    return Verdict(
+        relation,
+        score=round(_share(old & new, old | new, older.specifics | newer.specifics), 3),
+        reason=reason,
+        adds=(new - older.words) | (newer.specifics - older.specifics),
+        lacks=(old - newer.words) | (older.specifics - newer.specifics),
+    )
+
+
+class _Pair:
+    """Two learnings, and what they have in common."""
+
+    def __init__(self, older: Meaning, newer: Meaning) -> None:
+        self._older, self._newer = older, newer
+        self._old, self._new = older.statement, newer.statement
+        self._specifics = older.specifics | newer.specifics
+        self._shared = self._old.words & self._new.words
+        self._smaller = min(self._old.words, self._new.words, key=len)
+        self._adds = (self._new.words - older.words) | (newer.specifics - older.specifics)
+        self._lacks = (self._old.words - newer.words) | (older.specifics - newer.specifics)
+
+    def decide(self) -> tuple[str, str]:
+        """Return the relation and the reason."""
+        conflict = self._find_conflict()
+        if self._is_change(has_conflict=bool(conflict)):
+            return SUPERSEDES, "says that it is no longer so"
+        if conflict:
+            return CONTRADICTS, conflict
+        share = self._share(self._shared, self._old.words | self._new.words)
+        if share >= _MIN_ALIKE:
+            return self._decide_alike(share)
+        if _is_same_replacement(self._old, self._new) and not (self._adds | self._lacks) & self._specifics:
+            return REPEATS, "recommends and rejects the same"
+        return UNRELATED, "says something else"
+
+    def _decide_alike(self, share: float) -> tuple[str, str]:
+        turned = self._list_turned()[0] - (self._old.places & self._new.places)
+        if turned:
+            return UNSURE, f"perhaps the other side of: {_name(turned)}"
+        if _is_turned_round(self._old, self._new):
+            return UNSURE, "the same words in another order"
+        if (not self._adds) != (not self._lacks) and share < _MIN_CONTAINED:
+            return UNSURE, "perhaps about something else"
+        if not self._adds:
+            return REPEATS, f"says less: {_name(self._lacks)}" if self._lacks else "says the same"
+        if not self._lacks:
+            return SUPERSEDES, f"says more: {_name(self._adds)}"
+        if _is_same_replacement(self._old, self._new) and not (self._adds | self._lacks) & self._specifics:
+            return REPEATS, "recommends and rejects the same"
+        return UNSURE, f"differs: {_name(self._lacks)} became {_name(self._adds)}"
+
+    def _is_change(self, *, has_conflict: bool) -> bool:
+        """Return whether the newer learning says that what the older one is about is no longer so."""
+        subject = self._share(self._old.words & self._newer.words, self._old.words)
+        is_about = has_conflict or (bool(self._adds and self._shared) and subject >= _MIN_SUBJECT)
+        return is_about and speaks_of_change(self._newer.text)
+
+    def _find_conflict(self) -> str:
+        """Return in what two statements contradict each other; empty if they do not."""
+        turned, on_both_sides = self._list_turned()
+        if turned and self._share(turned, self._smaller - on_both_sides) >= _MIN_CONFLICT:
+            return f"the other side of: {_name(turned)}"
+        if _is_reversed(self._old, self._new):
+            return "the other order"
+        old, new = (statement.words | statement.small for statement in (self._old, self._new))
+        opposites = find_opposites(old - new, new - old)
+        if opposites and self._share(self._shared, self._smaller - opposites) >= _MIN_SHARED:
+            return f"the opposite: {_name(opposites)}"
+        return ""
+
+    def _list_turned(self) -> tuple[frozenset[str], frozenset[str]]:
+        """Return the words that one affirms and the other denies, and those of them that they agree on elsewhere."""
+        old, new = self._old, self._new
+        turned = (old.affirmed & new.denied) | (old.denied & new.affirmed)
+        agreed = (old.affirmed & new.affirmed) | (old.denied & new.denied)
+        return turned - agreed, turned & agreed
+
+    def _share(self, part: frozenset[str], whole: frozenset[str]) -> float:
+        return _share(part, whole, self._specifics)
+
+
+def _is_reversed(old: Statement, new: Statement) -> bool:
+    if old.order is None or new.order is None:
+        return False
+    (first, later), (new_first, new_later) = old.order, new.order
+    crossed = len(first & new_later) + len(later & new_first)
+    straight = len(first & new_first) + len(later & new_later)
+    return crossed > straight and bool(first & new_later) and bool(later & new_first)
+
+
+def _is_turned_round(old: Statement, new: Statement) -> bool:
+    """Return whether shared words follow each other the other way round: `a` calls `b`, `b` calls `a`."""
+    if ("by" in old.small) != ("by" in new.small):  # a passive turns the words round, but not the statement
+        return False
+    pairs = list(_list_pairs(old, new))
+    of_code = [is_reversed for first, later, is_reversed in pairs if {first, later} <= old.code & new.code]
+    of_all = [is_reversed for *_, is_reversed in pairs]
+    return any(2 * sum(reversals) > len(reversals) for reversals in (of_code, of_all))
+
+
+def _list_pairs(old: Statement, new: Statement) -> Iterator[tuple[str, str, bool]]:
+    """Yield the pairs of words that stand together in a clause of both, and whether they changed places."""
+    places = {word: (number, place) for number, clause in enumerate(new.clauses) for place, word in enumerate(clause)}
+    for clause in old.clauses:
+        for index, word in enumerate(clause):
+            for later in clause[index + 1 :]:
+                if word in places and later in places and places[word][0] == places[later][0]:
+                    yield word, later, places[word][1] > places[later][1]
+
+
+def _is_same_replacement(old: Statement, new: Statement) -> bool:
+    """Return whether both recommend the same code instead of the same other code, in the same place."""
+    sides = [(side.affirmed & side.code, side.denied & side.code) for side in (old, new)]
+    return sides[0] == sides[1] and all(sides[0]) and old.places == new.places
+
+
+def _share(part: frozenset[str], whole: frozenset[str], specifics: frozenset[str]) -> float:
+    """Return the share of some words in others, where specifics count more."""
+    total = sum(_SPECIFIC_WEIGHT if word in specifics else 1.0 for word in whole)
+    return sum(_SPECIFIC_WEIGHT if word in specifics else 1.0 for word in part) / total if total else 0.0
+
+
+def _name(words: frozenset[str]) -> str:
+    named = sorted(words)
+    more = len(named) - _MAX_NAMED
+    return ", ".join(named[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
