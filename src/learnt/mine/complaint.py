@@ -106,7 +106,8 @@ _NO_PROGRAM = lazy_pattern(
 )
 # Failed tests, and compilers and linters that point at a line of code.
 _IN_CODE = lazy_pattern(
-    r"\.[A-Za-z]\w{0,4}:\d+(?::\d+)?(?:[:\s]|$)|\.\w{1,5}\(\d+,\d+\)|^\s+\d+:\d+\s+error\b|--- FAIL|^FAIL(?:ED)?\b|"
+    r"\.[A-Za-z]\w{0,4}:\d+(?::\d+)?(?:[:\s]|$)|\.\w{1,5}\(\d+,\d+\)|^[ \t]+\d+:\d+[ \t]+error\b|--- FAIL|"
+    r"^FAIL(?:ED)?\b|"
     r"AssertionError|\bassert\w*\b|"
     r"\bpanic(?:ked)?\b|✗|✘|(?:^|[,:=(]) *[1-9]\d{0,3} (?:failed|failing|failures?|errors?)\b",
     re.MULTILINE,

@@ -17,7 +17,7 @@ from learnt.model import Value
 _MAX_COMMAND_LENGTH = 4_000
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1.*?(?:^\s*\2\b|\Z)", re.DOTALL | re.MULTILINE)
 _REDIRECTED = re.compile(
-    r"\s*(?:\d?>>?\s*&\d|[\d&]?>>?\s*/dev/null|&>>?\s*[^\s;|&'\"]+)|\\\n|^\s*#[^\n]*$", re.MULTILINE
+    r"(?<!\s)\s*+(?:\d?>>?\s*&\d|[\d&]?>>?\s*/dev/null|&>>?\s*[^\s;|&'\"]+)|\\\n|^[ \t]*+#[^\n]*$", re.MULTILINE
 )
 _INTO_FILE = re.compile(r"\d?>{1,2}\|?")
 _SHELL_OF = re.compile(r"\s*(?:\S*/)?(?:ba|z|da)?sh\s+-[a-z]*c\s+(['\"])(.*)\1\s*\Z", re.DOTALL)
