@@ -90,6 +90,7 @@ _RECORDS = frozenset(
     "add am apply bisect blame branch checkout cherry-pick clean commit merge mv push rebase reset restore revert rm "
     "stash switch tag worktree".split()
 )
+_GIT_LOOKS = frozenset("blame cat-file diff grep log ls-files rev-parse show".split())
 _WORD_PARTS = re.compile(r"[:_./-]+")
 
 
@@ -205,6 +206,8 @@ def is_formatter(part: Part) -> bool:
 
 def is_about_files(part: Part) -> bool:
     """Return whether a part looks for something, or copies, moves or deletes files: what it names is needed once."""
+    if part.program == "git":
+        return not _GIT_LOOKS.isdisjoint(part.intent[1:2])
     return part.program in _LOOKING | _FILE_CHANGERS and not is_formatter(part)
 
 
