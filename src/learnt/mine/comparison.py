@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import pairwise
 
 from learnt.mine.complaint import lazy_pattern
 from learnt.mine.shell import INTERPRETERS, STARTING_WORDS, Part, is_about_files
@@ -36,7 +37,8 @@ _MODULE = lazy_pattern(r"[a-z_]\w*(?:\.[a-z_]\w*)+")
 _MAX_WRAPPER_WORDS = 8
 _MAX_PRINTED = 2_000
 _OUTPUT_OPTION = lazy_pattern(
-    r"-v+|-q|--(?:verbose|quiet|silent|short|oneline|no-pager|stacktrace|debug|progress|no-color|color)(?:=.*)?"
+    r"-v+|-q|--(?:verbose|quiet|silent|short|oneline|no-pager|stacktrace|debug|progress|no-color|color|tail|limit|"
+    r"lines|since)(?:=.*)?"
 )
 # Names that are of use only once: ids, numbers, versions, addresses, texts.
 _ONE_TIME = lazy_pattern(
@@ -74,6 +76,11 @@ class Comparison(Value):
     def has_other_start(self) -> bool:
         """Whether another program was started, or the same one in another way."""
         return self.wrong_start != self.right_start or (bool(self.right.source) and not self.wrong.source)
+
+    @property
+    def dropped_settings(self) -> tuple[str, ...]:
+        """What only the failed command's line sets up."""
+        return tuple(setting for setting in self.wrong.settings if setting not in self.right.settings)
 
     @property
     def new_settings(self) -> tuple[str, ...]:
@@ -122,6 +129,12 @@ def is_one_time(word: str, part: Part) -> bool:
         return False
     is_branch = not _ABOUT_BRANCHES.isdisjoint(part.intent) and plain not in DEFAULT_BRANCHES
     return bool(_ONE_TIME.fullmatch(plain)) or " " in plain or (is_branch and bool(_BRANCH.fullmatch(plain)))
+
+
+def are_options(words: Iterable[str], part: Part) -> bool:
+    """Return whether words of a command are options or stand behind one."""
+    places = (part.words.index(word) for word in words)
+    return all(part.words[place][0] in "-+" or part.words[place - 1][0] == "-" for place in places)
 
 
 def are_alike(first: str, second: str) -> bool:
@@ -281,8 +294,9 @@ def _list_runs(words: Sequence[str], others: Iterable[str]) -> Iterator[tuple[st
     """Yield the runs of words that the others lack, without options that only change the output."""
     known = set(others)
     run: list[str] = []
-    for word in (*words, ""):
-        if word and word not in known and not _OUTPUT_OPTION.fullmatch(word):
+    for before, word in pairwise(("", *words, "")):
+        is_of_output = _OUTPUT_OPTION.fullmatch(word) or (word.isdigit() and _OUTPUT_OPTION.fullmatch(before))
+        if word and word not in known and not is_of_output:
             run.append(word)
         elif run:
             yield tuple(run)

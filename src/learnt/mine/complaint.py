@@ -92,13 +92,14 @@ _PASSING = lazy_pattern(
     r"too many requests|"
     r"(?:status|HTTP|error|code|returned)\D{0,20}\b(?:429|50[0234])\b|\b50[234] (?:service|bad|gateway)|"
     r"service unavailable|"
-    r"bad gateway|index\.lock|state lock|could not get lock|(?:is|was) locked|lock(?:ed)? by|waiting for file lock|"
+    r"bad gateway|index\.lock|state lock|could not get lock|lock(?:ed)? by|waiting for file lock|"
     r"resource (?:is )?busy|try again later|non-fast-forward|fetch first|behind its remote|"
     r"no space left",
     re.IGNORECASE,
 )
 _NO_PROGRAM = lazy_pattern(
-    r"(?:^|[\s:])[`'\"]?(?P<a>[\w./@+-]*\w)[`'\"]?: (?:command )?not found(?:$|[\s.])|"
+    r"(?:^|[\s:])[`'\"]?(?P<a>[\w./@+-]*\w)[`'\"]?: (?:(?:command )?not found|(?:Kommando|Befehl) nicht gefunden|"
+    r"commande introuvable|orden no encontrada)(?:$|[\s.])|"
     r"command not found: [`'\"]?(?P<b>[\w./@+-]*\w)|"
     r"'(?P<c>[\w./@+-]+)' is not recognized|[Ff]ailed to spawn: `(?P<d>[\w./@+-]+)|"
     r"no such (?:sub)?command: [`'\"](?P<e>[\w-]+)|"
@@ -106,7 +107,8 @@ _NO_PROGRAM = lazy_pattern(
 )
 # Failed tests, and compilers and linters that point at a line of code.
 _IN_CODE = lazy_pattern(
-    r"\.[A-Za-z]\w{0,4}:\d+(?::\d+)?(?:[:\s]|$)|\.\w{1,5}\(\d+,\d+\)|^\s+\d+:\d+\s+error\b|--- FAIL|^FAIL(?:ED)?\b|"
+    r"\.[A-Za-z]\w{0,4}:\d+(?::\d+)?(?:[:\s]|$)|\.\w{1,5}\(\d+,\d+\)|^[ \t]+\d+:\d+[ \t]+error\b|--- FAIL|"
+    r"^FAIL(?:ED)?\b|"
     r"AssertionError|\bassert\w*\b|"
     r"\bpanic(?:ked)?\b|✗|✘|(?:^|[,:=(]) *[1-9]\d{0,3} (?:failed|failing|failures?|errors?)\b",
     re.MULTILINE,
@@ -123,6 +125,7 @@ _BAD_OPTION = lazy_pattern(
     r"switch|parameter)|(?:flag|option|argument)\b.{0,40}\b(?:not defined|does not exist|not recognized|unknown)",
     re.IGNORECASE,
 )
+_EXCEPTION = lazy_pattern(r"\b\w*(?:Error|Exception): \S")
 _AT_PLACE = lazy_pattern(r"^[\w./@+-]+\.\w{1,6}[:(]\d")
 _ABORTED = lazy_pattern(
     r"sibling tool call errored|request interrupted|interrupted by (?:the )?user|cancel+ed|tool use was rejected|"
@@ -204,7 +207,7 @@ def find_error(text: str) -> str:
 def _rate(line: str) -> int:
     """Return how likely a line is to say why something failed."""
     known = 4 if _KNOWN_ERROR.search(line) else 0
-    others = sum(sign.search(line) is not None for sign in (_ERROR_LABEL, _NEGATION, _AT_PLACE))
+    others = sum(sign.search(line) is not None for sign in (_ERROR_LABEL, _NEGATION, _AT_PLACE, _EXCEPTION))
     return known + 2 * others + (_ABOUT_FAILURE.search(line) is not None)
 
 

@@ -28,6 +28,7 @@ from learnt.mine.comparison import (
     NOT_THERE,
     Comparison,
     are_alike,
+    are_options,
     compare_commands,
     is_one_time,
     is_typo,
@@ -47,6 +48,7 @@ from learnt.text.clean import fold
 
 _MAX_PIECE_LENGTH = 60
 _MAX_FORM_LENGTH = 100
+_MAX_SETTING_DIGITS = 5
 _MAX_ACTIONS = 3
 _MAX_CALLS_TO_ANOTHER_NAME = 8
 _WRONG_FOLDER = re.compile(
@@ -150,13 +152,15 @@ class _Lesson:
     def find(self) -> Discovery | None:
         """Return the lesson by what differs: the program, the setup, the folder, the words, or what came before."""
         comparison, failure = self._comparison, self._failure
-        is_rewritten = failure.is_in_code and bool(self._edits or comparison.removed)
+        is_rewritten = failure.is_in_code and bool(self._edits or not self._keeps_targets())
         if self._find_requested() is not None:
             return self._describe_prerequisite()
         if comparison.has_other_start:
             return None if is_rewritten and not failure.missing else self._describe_program()
         if comparison.new_settings and not self._list_actions_before():
             return None if is_rewritten else self._describe_settings()
+        if any(mentions(failure.error, setting.partition("=")[0]) for setting in comparison.dropped_settings):
+            return self._describe_dropped_settings()
         if self._is_elsewhere():
             return self._describe_folder()
         if not comparison.removed and not comparison.added:
@@ -166,6 +170,11 @@ class _Lesson:
         return None if is_rewritten or not self._is_related() else self._describe_change()
 
     # What differs
+
+    def _keeps_targets(self) -> bool:
+        """Return whether the working command is about all that the failed one was about."""
+        comparison = self._comparison
+        return are_options(_join(comparison.removed), comparison.wrong)
 
     def _is_elsewhere(self) -> bool:
         """Return whether the same words were run in another folder, or in one that had to be found first."""
@@ -204,7 +213,14 @@ class _Lesson:
         is_of_code = self._failure.is_in_code
         if (is_of_code or is_check(self._comparison.wrong)) and any(map(_UPDATES.fullmatch, added)):
             return True
-        return is_of_code and any(word[0] not in "-+" or _SELECTS.match(word) for word in added[:1])
+        options = [self._name_option(word) for word in added[:1]]
+        return is_of_code and any(not option or _SELECTS.match(option) for option in options)
+
+    def _name_option(self, word: str) -> str:
+        """Return a new word if it is an option, or the option that it stands behind; empty if it is an argument."""
+        words = self._comparison.right.words
+        before = words[words.index(word) - 1]
+        return word if word[0] in "-+" else before if before[0] == "-" else ""
 
     def _explains_replacement(self, removed: Sequence[str], added: Sequence[str]) -> bool:
         """Return whether words that were replaced explain the failure."""
@@ -212,6 +228,9 @@ class _Lesson:
         is_named = any(mentions(output, word) for word in removed)
         if _TAKEN.search(output):
             return False
+        comparison = self._comparison
+        if are_options(removed, comparison.wrong) and are_options(added, comparison.right) and not self._edits:
+            return True
         if all(_PLAIN_NAME.fullmatch(word) for word in (*removed, *added)):
             is_found = are_alike(removed[0], added[0]) and (NOT_THERE.search(output) or not self._edits)
             return bool(is_named or is_found) and len(self._success.since) <= _MAX_CALLS_TO_ANOTHER_NAME
@@ -226,14 +245,19 @@ class _Lesson:
 
     def _list_lasting_words(self) -> tuple[list[str], list[str]]:
         """Return the words that only one of the commands has, without names of one day and what replaced them."""
-        part = self._comparison.wrong
         removed, added = (_join(runs) for runs in (self._comparison.removed, self._comparison.added))
         if len(removed) == len(added):
-            pairs = [
-                pair for pair in zip(removed, added, strict=True) if not any(is_one_time(word, part) for word in pair)
-            ]
+            pairs = [pair for pair in zip(removed, added, strict=True) if not any(map(self._is_one_time, pair))]
             return [old for old, _ in pairs], [new for _, new in pairs]
-        return tuple([word for word in words if not is_one_time(word, part)] for words in (removed, added))  # type: ignore[return-value]
+        lasting, new = ([word for word in words if not self._is_one_time(word)] for words in (removed, added))
+        return lasting, new
+
+    def _is_one_time(self, word: str) -> bool:
+        """Return whether a word is the name or number of one day. The value of an option is none."""
+        comparison = self._comparison
+        part = comparison.right if word in comparison.right.words else comparison.wrong
+        is_value = word.isdigit() and len(word) <= _MAX_SETTING_DIGITS and are_options([word], part)
+        return not is_value and is_one_time(word, comparison.wrong)
 
     def _shows_form(self) -> bool:
         """Return whether only a text was changed, and the output says what form it must have."""
@@ -269,6 +293,13 @@ class _Lesson:
         head = f"Run `{command}` with `sudo`" if settings == "sudo" else head
         wrong, right = self._show(comparison.wrong), self._show(comparison.right)
         return self._make(self._title(head), failed=wrong, worked=right)
+
+    def _describe_dropped_settings(self) -> Discovery:
+        comparison = self._comparison
+        settings = " ".join(format_settings(comparison.dropped_settings, self._folder))
+        wrong, right = self._show(comparison.wrong), self._show(comparison.right)
+        text = self._title(f"Run `{name_command(comparison.right)}` without `{settings}`")
+        return self._make(text, failed=wrong, worked=right)
 
     def _describe_folder(self) -> Discovery | None:
         """Return the lesson that a command runs in a certain folder, or that the shell had been left in another."""

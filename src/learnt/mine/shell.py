@@ -17,7 +17,7 @@ from learnt.model import Value
 _MAX_COMMAND_LENGTH = 4_000
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1.*?(?:^\s*\2\b|\Z)", re.DOTALL | re.MULTILINE)
 _REDIRECTED = re.compile(
-    r"\s*(?:\d?>>?\s*&\d|[\d&]?>>?\s*/dev/null|&>>?\s*[^\s;|&'\"]+)|\\\n|^\s*#[^\n]*$", re.MULTILINE
+    r"(?<!\s)\s*+(?:\d?>>?\s*&\d|[\d&]?>>?\s*/dev/null|&>>?\s*[^\s;|&'\"]+)|\\\n|^[ \t]*+#[^\n]*$", re.MULTILINE
 )
 _INTO_FILE = re.compile(r"\d?>{1,2}\|?")
 _SHELL_OF = re.compile(r"\s*(?:\S*/)?(?:ba|z|da)?sh\s+-[a-z]*c\s+(['\"])(.*)\1\s*\Z", re.DOTALL)
@@ -90,6 +90,7 @@ _RECORDS = frozenset(
     "add am apply bisect blame branch checkout cherry-pick clean commit merge mv push rebase reset restore revert rm "
     "stash switch tag worktree".split()
 )
+_GIT_LOOKS = frozenset("blame cat-file diff grep log ls-files rev-parse show".split())
 _WORD_PARTS = re.compile(r"[:_./-]+")
 
 
@@ -205,6 +206,8 @@ def is_formatter(part: Part) -> bool:
 
 def is_about_files(part: Part) -> bool:
     """Return whether a part looks for something, or copies, moves or deletes files: what it names is needed once."""
+    if part.program == "git":
+        return not _GIT_LOOKS.isdisjoint(part.intent[1:2])
     return part.program in _LOOKING | _FILE_CHANGERS and not is_formatter(part)
 
 
