@@ -13,7 +13,7 @@ from learnt.flow.marks import mark, undo_mark, without_mark
 from learnt.mine.classify import complete, find_category
 from learnt.mine.quality import find_flaw_in
 from learnt.model import TITLE_LIMIT, Discovery, Learning, Value, is_id, new_id
-from learnt.store import Store, learnings, mined, tasks
+from learnt.store import Store, happened, learnings, mined, tasks
 from learnt.store.index import Filter
 from learnt.store.learnings import Change
 from learnt.text.clean import fold
@@ -246,9 +246,14 @@ class Learnings:
         return after
 
     def undo_said(self, *, reason: str = "") -> Learning:
-        """Take back the latest learning that was kept of what a person said; what it had replaced holds again."""
+        """Take back what was kept of what a person said; what it had replaced holds again.
+
+        What the last confirmation named comes first, then what was kept without one, latest first.
+        """
         refuse_agent(self._context, "undo")
-        for id in mined.list_learnings(self._context.store.database, mined.SAID, limit=_MAX_SAID):
+        database = self._context.store.database
+        confirmed = happened.list_shown(database, happened.KEPT, limit=_MAX_SAID)
+        for id in (*confirmed, *mined.list_learnings(database, mined.SAID, limit=_MAX_SAID)):
             learning = self._find_active(id)
             if learning is not None:
                 after = self.undo(self.history(id)[0].id, reason=reason)

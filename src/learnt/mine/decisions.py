@@ -13,6 +13,9 @@ from learnt.mine.people_rules import SOFT, mask, strip_lead
 from learnt.mine.people_words import any_of
 from learnt.text.clean import clean, fold
 from learnt.text.sentences import read_sentences, split_sentences
+from learnt.text.statements import read_statement
+from learnt.text.words import stem
+from learnt.weigh.compare import find_slot
 
 _MAX_ANSWER = 600
 _MAX_SENTENCES = 2
@@ -50,6 +53,17 @@ _REJECTED = re.compile(
     re.IGNORECASE,
 )
 
+_ALSO = any_of(r"also|too|as well|in addition|auch|außerdem|aussi|también|además")
+_NUMBER = re.compile(r"\d")
+_LANGUAGES = frozenset(
+    stem(word)
+    for word in (
+        "english german french spanish italian portuguese dutch polish russian ukrainian turkish chinese japanese korean "
+        "englisch deutsch französisch spanisch italienisch anglais allemand français espagnol italien "
+        "inglés alemán francés español italiano"
+    ).split()
+)
+
 
 def read_decision(question: str, answer: str) -> Utterance | None:
     """Return the choice that a person makes, with its reason, when the agent has asked; None if there is none."""
@@ -69,10 +83,23 @@ def read_decision(question: str, answer: str) -> Utterance | None:
 
 
 def chooses_instead(earlier: str, later: str) -> bool:
-    """Return whether a later rule rejects what an earlier one says to use: `use pnpm`, then `we use bun, not pnpm`."""
-    rejected = {name for match in _REJECTED.finditer(later) for name in list_names(match["what"], least=2)}
-    chosen = {name for match in _CHOSEN.finditer(earlier) for name in list_names(match["what"], least=2)}
-    return bool(rejected & chosen)
+    """Return whether a later rule makes another choice than an earlier one.
+
+    It rejects what the earlier one says to use (`use pnpm`, then `we use bun, not pnpm`), or it is the same rule with
+    another number, language or tool (`answer in English`, then `answer in German`).
+    """
+    if _list_names(_REJECTED, later) & _list_names(_CHOSEN, earlier):
+        return True
+    some, others = read_statement(earlier), read_statement(later)
+    slot = None if others.denied or _ALSO.search(later) else find_slot(some, others)
+    if slot is None:
+        return False
+    are_tools = slot[0] in _list_names(_CHOSEN, earlier) and slot[1] in _list_names(_CHOSEN, later)
+    return are_tools or all(map(_NUMBER.search, slot)) or all(word in _LANGUAGES for word in slot)
+
+
+def _list_names(pattern: re.Pattern[str], text: str) -> set[str]:
+    return {stem(name) for match in pattern.finditer(text) for name in list_names(match["what"], least=2)}
 
 
 def _find_question(said: str) -> str:

@@ -68,7 +68,9 @@ _REFERS = re.compile(r"(?:so|therefore|hence|deshalb|also|donc|así que|por eso)
 _AFTER_REQUEST = re.compile(  # `that`, `to`, or a colon, perhaps behind what it is about
     r"[ ,:–—-]*(?:(?:on|in|for|about|with|at) [^:]{2,60}: |(?:that|dass|que|qu['’]|to|de que)\b\s*)?", re.IGNORECASE
 )
-_SPLIT = re.compile(r"[;–—]\s*|,? (?:and|but|und|aber|et|mais|y|pero) |[,:] ", re.IGNORECASE)
+_SPLIT = re.compile(
+    r"[;–—]\s*|,? (?:and|but|und|aber|et|mais|y|pero) |, ", re.IGNORECASE
+)  # behind a colon is what to write
 _DONE = re.compile(r"(?:great|good|nice|thanks|(?:that|this|it) (?:works|looks)|works|looks|fine)\b", re.IGNORECASE)
 
 # Lines of a log, a trace or a shell.

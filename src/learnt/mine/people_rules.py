@@ -201,8 +201,12 @@ def _is_rule(masked: str, main: str) -> bool:
 
 
 def _has_rule_clause(masked: str, main: str) -> bool:
-    """Return whether a clause behind the first is an order for all cases, and the first is not about the product."""
-    if _is_about_product(main):
+    """Return whether a clause behind the first is an order for all cases.
+
+    The first must not be about the product, or a task whose content follows behind a colon.
+    """
+    task, colon, _ = masked.partition(": ")
+    if _is_about_product(main) or (colon and TASK.match(strip_lead(task))):
         return False
     clauses = [strip_lead(clause) for clause in _CLAUSE.split(masked)[1:]]
     return any(

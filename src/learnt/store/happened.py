@@ -193,6 +193,23 @@ def was_notice_shown(database: Database, task: str, what: str) -> bool:
     )
 
 
+def list_shown(database: Database, what: str, *, limit: int) -> list[str]:
+    """Return the subjects of the notices of a kind that were shown, the last shown first."""
+    return database.column(
+        """
+        select subject
+          from notice
+         where project = :project
+           and what = :what
+           and shown_at is not null
+         order by shown_at desc, created_at desc, subject desc
+         limit :limit
+        """,
+        what=what,
+        limit=limit,
+    )
+
+
 def mark_notice_shown(database: Database, task: str, what: str, subject: str = "", *, at: int) -> None:
     """Record that a notice was shown; one that is not known here yet will not be shown again either."""
     row = {"task": task, "what": what, "subject": subject, "created_at": at, "shown_at": at}

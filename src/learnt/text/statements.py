@@ -23,6 +23,8 @@ _TOKEN = re.compile(
     r"`(?P<code>[^`\n]+)`|(?P<word>(?<!\w)--?\w[\w=./:-]*|[#@$~.]?\w(?:[\w./:#@+*=’'-]*[\w*+#/])?(?:\(\))?)"
     r"|(?P<sign>[,;:.!?()\[\]–—]|-{1,2}>|→|(?<=\s)-(?=\s))"
 )
+# Not plurals: what `s` makes of them is another protocol.
+_PROTOCOLS = frozenset("https ftps smtps imaps ldaps amqps".split())
 _MAKE_SURE = re.compile(r"(?i)\b(?:make|be) sure(?: that| to)?\b")
 _CODE_WORD = re.compile(r"[^\s\"']+")
 _SPECIFIC = re.compile(r"\d|[_/#@$=+*]|\w[.:]\w|^-|[a-z][A-Z]|^[A-Z]{2,}s?$|\(\)$|^\.")
@@ -126,6 +128,8 @@ class Statement(Value):
     """What comes first and what comes later, if the text says so."""
     clauses: tuple[tuple[str, ...], ...] = ()
     """The words of each clause as they follow each other, without those that say where or when."""
+    sequence: tuple[str, ...] = ()
+    """The words of the statement as they follow each other."""
     small: frozenset[str] = frozenset()
     """Small words that can turn a statement round: “on”, “off”, “by”."""
 
@@ -172,6 +176,7 @@ class _ClauseReader:
         self._places: set[str] = set()
         self._order: list[set[str]] = []
         self._clauses: list[dict[str, None]] = [{}]
+        self._sequence: list[str] = []
         self._small: set[str] = set()
         self._comes_later = False
         self._clause: set[str] = set()
@@ -206,6 +211,7 @@ class _ClauseReader:
             places=frozenset(self._places),
             order=order,
             clauses=tuple(map(tuple, filter(None, self._clauses))),
+            sequence=tuple(self._sequence),
             small=frozenset(self._small),
         )
 
@@ -278,6 +284,7 @@ class _ClauseReader:
         if self._order:
             self._order[-1].add(word)
         self._clause.add(word)
+        self._sequence.append(word)
 
     def _note_order(self, *, is_later: bool) -> None:
         if not self._order and not self._is_detail:
@@ -310,9 +317,11 @@ def _is_specific(word: str, *, starts: bool) -> bool:
 def _stem_name(word: str) -> str:
     """Return a name as it is indexed: in code and outside it, `commits` and `commit` are one word."""
     word = word.removesuffix("()").rstrip("/.") or word
-    return stem(word) if word.isalpha() else word
+    return stem(word) if word.isalpha() and word not in _PROTOCOLS else word
 
 
 def _normalise(word: str) -> str:
+    if word in _PROTOCOLS:
+        return word
     word = stem(word.removesuffix("'s").replace("'", ""))
     return _SAME.get(word, word)

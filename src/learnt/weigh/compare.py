@@ -132,6 +132,8 @@ class _Pair:
             return self._decide_alike(share)
         if _is_same_replacement(self._old, self._new) and not (self._adds | self._lacks) & self._specifics:
             return REPEATS, "recommends and rejects the same"
+        if slot := find_slot(self._old, self._new):
+            return UNSURE, f"differs: {slot[0]} became {slot[1]}"
         return UNRELATED, "says something else"
 
     def _decide_alike(self, share: float) -> tuple[str, str]:
@@ -184,6 +186,17 @@ class _Pair:
 
     def _share(self, part: frozenset[str], whole: frozenset[str]) -> float:
         return _share(part, whole, self._specifics)
+
+
+def find_slot(old: Statement, new: Statement) -> tuple[str, str] | None:
+    """Return the words in which two statements differ that are the same word for word otherwise; None if they do not.
+
+    Their details do not matter. In `Run tests with 4 workers` and `Run tests with 8 workers`, `4` became `8`.
+    """
+    if not 1 < len(old.sequence) == len(new.sequence) or bool(old.denied) != bool(new.denied):
+        return None
+    different = [pair for pair in zip(old.sequence, new.sequence, strict=True) if pair[0] != pair[1]]
+    return different[0] if len(different) == 1 else None
 
 
 def _is_reversed(old: Statement, new: Statement) -> bool:
