@@ -164,13 +164,14 @@ def test_steps_are_one_rule_in_their_order() -> None:
     [
         ("## Release\n\n1. Bump the version\n2. Tag it\n3. Push", "Release: (1) Bump the version (2) Tag it (3) Push"),
         (
-            "## Deployment\n1. Build the image with `make image`\n2. Push it to the registry of the shop\n3. Roll it out by night",
+            "## Deployment\n1. Build the image with `make image`\n2. Push it to the registry\n3. Then watch all tills",
             "Deployment (3 steps), first: Build the image with `make image`",
         ),
         (
             "## Database\n\nTo restore a backup of the shop, as root:\n1. Stop the tills\n2. Copy the dump\n3. Load it",
             "To restore a backup of the shop, as root: (1) Stop the tills (2) Copy the dump (3) Load it",
         ),
+        ("## Payment flow\n1. A card is read\n2. The bank answers\n3. The receipt is printed", None),
         ("## How a payment works\n1. The till asks the bank\n2. The bank answers\n3. The receipt is printed", None),
         ("## Debugging\n1. Read the log.\n2. If it ends early, restart the till.\n3. Otherwise ask Anna.", None),
         ("## Release steps\n1. Never skip the freeze\n2. Always tag from `main`\n3. Only then push\n", None),
@@ -205,6 +206,7 @@ def test_numbered_steps_are_one_rule_named_after_what_is_above_them(text: str, t
         "Notes:\n1) The tables are versioned by year.\n2) A run is never deleted.\n3) Only Anna may unlock it.",
         "## Style\n1. **State**: take Riverpod\n2. **Images**: compressed, below 1 MB\n3. **Texts**: in `app.arb`",
         "## Web\n1. Components should be small and pure\n2. Hooks must not fetch\n3. Prefer the tokens in `theme.ts`",
+        "## Testing\n1. We test behaviour\n2. A bug gets a failing test first\n3. The slow tests run at night",
         "## Kasse\n1. Beträge sind ganze Cent\n2. Niemals Belege löschen\n3. Alle Zeiten müssen UTC sein",
         "When you write a test:\n1. Never mock the database\n2. Always freeze the clock\n3. Use the factories",
         "## Reglas\n1. Escribe las pruebas primero\n2. Nombra el ticket en cada cambio\n3. Pide permiso a Ana",

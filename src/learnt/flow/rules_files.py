@@ -204,7 +204,7 @@ class _FileIntake:
         yield text_key(learning.observation or learning.title)
         fields: dict[str, Any] = {}
         for event in learnings.history(self._database, learning.id):
-            if event.what == "import":
+            if event.what in ("import", "undo"):
                 fields |= event.new
         yield text_key(fields.get("observation") or fields.get("title") or learning.title)
 

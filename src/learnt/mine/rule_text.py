@@ -57,15 +57,15 @@ _PRONOUN = re.compile(
 )
 # Words for a procedure in what is above a list.
 _PROCEDURE = re.compile(
-    r"\b(?:steps?|how|workflow|procedure|process|following|follows|like this|in this order|ablauf|schritte?|vorgehen|"
-    r"folgend\w*|wie folgt|reihenfolge|étapes?|procédure|suivant\w*|comment|pasos?|proceso|siguientes?|cómo)\b",
+    r"\b(?:steps?|how|(?:work)?flow|procedure|process|following|follows|like this|in this order|ablauf|schritte?|"
+    r"vorgehen|folgend\w*|wie folgt|reihenfolge|étapes?|procédure|suivant\w*|comment|pasos?|proceso|siguiente|cómo)\b",
     re.IGNORECASE,
 )
 # What an item that holds at any time starts with, or says.
 _LASTING = re.compile(
-    r"(?:[^.:;!?`]{1,40}:\s+)?(?:please |bitte )?(?:never|always|they|these|do not|don['’]t|avoid|prefer|use|keep|"
-    r"no|all|every|each|only|follow|ensure|nie|niemals|immer|keine?[nmrs]?|vermeide\w*|nutze\w*|verwende\w*|bevorzug\w*|"
-    r"alle|jede\w*|nur|toujours|ne|jamais|évite[rz]?|utilise[rz]?|siempre|nunca|evit\w+|usa\w*)\b|"
+    r"(?:[^.:;!?`]{1,40}:\s+)?(?:please |bitte )?(?:never|always|do not|don['’]t|avoid|prefer|use|keep|follow|ensure|"
+    r"an?|the|they|these|we|no|all|every|each|only|nie|niemals|immer|keine?[nmrs]?|vermeide\w*|nutze\w*|"
+    r"verwende\w*|bevorzug\w*|alle|jede\w*|nur|toujours|ne|jamais|évite[rz]?|utilise[rz]?|siempre|nunca|evit\w+|usa\w*)\b|"
     r"[^.]*\b(?:must|should|shall|never|always|muss|müssen|sollen?|darf|dürfen|niemals|doi(?:t|vent)|deben?)\b",
     re.IGNORECASE,
 )
