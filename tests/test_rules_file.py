@@ -159,6 +159,90 @@ def test_steps_are_one_rule_in_their_order() -> None:
     assert "3. Push the tag" in rule.text
 
 
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("## Release\n\n1. Bump the version\n2. Tag it\n3. Push", "Release: (1) Bump the version (2) Tag it (3) Push"),
+        (
+            "## Deployment\n1. Build the image with `make image`\n2. Push it to the registry\n3. Then watch all tills",
+            "Deployment (3 steps), first: Build the image with `make image`",
+        ),
+        (
+            "## Database\n\nTo restore a backup of the shop, as root:\n1. Stop the tills\n2. Copy the dump\n3. Load it",
+            "To restore a backup of the shop, as root: (1) Stop the tills (2) Copy the dump (3) Load it",
+        ),
+        ("## Payment flow\n1. A card is read\n2. The bank answers\n3. The receipt is printed", None),
+        ("## How a payment works\n1. The till asks the bank\n2. The bank answers\n3. The receipt is printed", None),
+        ("## Debugging\n1. Read the log.\n2. If it ends early, restart the till.\n3. Otherwise ask Anna.", None),
+        ("## Release steps\n1. Never skip the freeze\n2. Always tag from `main`\n3. Only then push\n", None),
+        ("# Adding a screen\n\n1. Create the file\n1. Add a route\n1. Add a test\n", None),
+        ("- To add a till\n  1. Create a record\n  2. Print its label\n  3. Plug it in\n", None),
+        ("1. Clone the repository\n2. Run `make setup`\n3. Open the page\n", None),
+        ("Step 1: Read the plan\nStep 2: Write the test\nStep 3: Wait for approval\n", None),
+        ("## Release\n1. Version in `pyproject.toml` hochzählen\n2. `make notizen` ausführen\n3. Tag setzen", None),
+        ("Ablauf bei einer Störung:\n1. Kasse sperren\n2. Protokoll sichern\n3. Bereitschaft anrufen", None),
+        ("## Publication\n1. Lancer les tests\n2. Créer une étiquette\n3. Pousser l'étiquette", None),
+        (
+            "## Setup\n1. Install the tools:\n```sh\nmise install\nuv sync\n```\n2. Start the database\n3. Open it",
+            None,
+        ),
+    ],
+)
+def test_numbered_steps_are_one_rule_named_after_what_is_above_them(text: str, title: str | None) -> None:
+    (rule,) = read_rules(text).rules
+
+    assert rule.title == title or title is None
+    assert len(rule.title) <= TITLE_LIMIT
+    numbers = [line[0] for line in rule.text.split("\n") if line[:1].isdigit()]
+    assert numbers == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "## Hard rules\n1. Never commit to `main`\n2. Bump the version in each pull request\n3. Name the ticket",
+        "## Code\n1. Use tabs for Go code\n2. Never swallow an error\n3. Write the tests next to the code",
+        "## Till\n1. All dates are in UTC\n2. Prices are integers, in cents\n3. Rounding is half-even",
+        "Notes:\n1) The tables are versioned by year.\n2) A run is never deleted.\n3) Only Anna may unlock it.",
+        "## Style\n1. **State**: take Riverpod\n2. **Images**: compressed, below 1 MB\n3. **Texts**: in `app.arb`",
+        "## Web\n1. Components should be small and pure\n2. Hooks must not fetch\n3. Prefer the tokens in `theme.ts`",
+        "## Testing\n1. We test behaviour\n2. A bug gets a failing test first\n3. The slow tests run at night",
+        "## Kasse\n1. Beträge sind ganze Cent\n2. Niemals Belege löschen\n3. Alle Zeiten müssen UTC sein",
+        "When you write a test:\n1. Never mock the database\n2. Always freeze the clock\n3. Use the factories",
+        "## Reglas\n1. Escribe las pruebas primero\n2. Nombra el ticket en cada cambio\n3. Pide permiso a Ana",
+    ],
+)
+def test_numbered_rules_that_hold_at_any_time_are_rules_of_their_own(text: str) -> None:
+    assert len(titles(text)) == 3
+
+
+def test_what_follows_steps_is_no_step() -> None:
+    text = "To restore a till:\n1. Stop it\n2. Load the dump\n\n- Never restore a till by day\n"
+
+    assert titles(text) == ["To restore a till: (1) Stop it (2) Load the dump", "Never restore a till by day"]
+    assert titles(text.replace("To restore a till:", "## Restoring a till"))[1:] == ["Never restore a till by day"]
+
+
+def test_a_sequence_in_a_paragraph_stays_one_rule() -> None:
+    (rule,) = read_rules("First, run `make setup` once. Then start the tills with `make run`. Finally open it.").rules
+
+    assert rule.text.endswith("Finally open it.")
+
+
+def test_a_title_says_what_is_asked_for() -> None:
+    assert titles("Seeds take long. Don't run `make seed` twice.") == ["Seeds take long. Don't run `make seed` twice"]
+    assert titles(
+        "Customers' data is personal data in the sense of the law, and of our contracts. "
+        "Logs must never contain a name or an address."
+    ) == ["Logs must never contain a name or an address"]
+
+
+def test_a_sentence_about_it_is_not_cut_off() -> None:
+    assert titles(
+        "When tests fail with `ECONNREFUSED`, the test database is not running. Start it with `make db`."
+    ) == ["When tests fail with `ECONNREFUSED`, the test database is not running"]
+
+
 def test_details_below_an_item_belong_to_it_and_statements_are_rules_of_their_own() -> None:
     rules = read_rules(
         "- Use the pool in `db.py`\n  - so that connections are counted\n  - Never open a connection by hand"
@@ -201,6 +285,35 @@ def test_below_a_negative_heading_the_opposite_is_meant(heading: str) -> None:
     (first, second) = read_rules(f"## {heading}\n\n- Commit to the main branch\n- Don't push at night\n").rules
 
     assert (first.polarity, second.polarity) == ("avoid", "do")
+
+
+def test_two_words_below_a_negative_heading_are_enough() -> None:
+    (rule,) = read_rules("## Avoid\n\n- Inline styles\n").rules
+
+    assert (rule.title, rule.polarity) == ("Inline styles", "avoid")
+
+
+def test_a_procedure_below_a_negative_heading_is_not_to_be_avoided() -> None:
+    rule = read_rules("## Avoid\n\nTo undo a merge:\n1. Stash your work\n2. Reset to `origin/main`\n").rules[0]
+
+    assert rule.polarity == "do"
+
+
+def test_a_generic_heading_is_no_subject() -> None:
+    assert titles("## Rules\n\n- Compress images before committing them\n- Mark them with a date\n") == [
+        "Compress images before committing them",
+        "Mark them with a date",
+    ]
+
+
+def test_an_example_keeps_its_code() -> None:
+    (rule,) = read_rules("- Name props after the component\n\nExample:\n\n```ts\ntype TillProps = {}\n```\n").rules
+
+    assert rule.text.endswith("Example:\n\n    type TillProps = {}")
+
+
+def test_an_entry_in_an_index_of_notes_is_a_link() -> None:
+    assert reasons("- [Deployment](deploy.md): only on Tuesdays, never before noon\n") == ["links"]
 
 
 def test_a_heading_without_its_mark_is_a_heading() -> None:

@@ -203,6 +203,15 @@ class TestAgain:
         assert (again.count("kept"), again.count("added")) == (1, 0)
         assert memory.get(id).title == "Rebase onto `next` before you open a pull request"
 
+    def test_a_revision_that_was_undone_can_be_repeated(self, memory: Memory, rules: Path) -> None:
+        imported(memory, rules)
+        rules.write_text(RULES.replace("Rebase before", "Squash before"))
+        memory.transfer.undo_import(imported(memory, rules).id)
+        assert "Rebase before you open a pull request" in stored(memory)
+
+        assert imported(memory, rules).count("updated") == 1
+        assert "Squash before you open a pull request" in stored(memory)
+
     def test_an_import_that_was_undone_can_be_repeated(self, memory: Memory, rules: Path) -> None:
         memory.transfer.undo_import(imported(memory, rules).id)
         assert stored(memory) == {}
@@ -316,6 +325,13 @@ class TestBriefs:
         assert refresh_marks(memory.context) == 2
         assert refresh_marks(memory.context) == 0
 
+    def test_a_merge_conflict_changes_no_marks(self, memory: Memory, rules: Path) -> None:
+        imported(memory, rules)
+        rules.write_text(f"<<<<<<< HEAD\n{RULES}=======\n>>>>>>> other\n")
+        os.utime(rules, (4e9, 4e9))
+
+        assert refresh_marks(memory.context) == 0
+
     def test_a_hook_and_explain_say_so_and_a_call_is_still_warned(
         self, project: Path, learnt: Learnt, rules: Path
     ) -> None:
@@ -411,6 +427,7 @@ class TestFiles:
             (b"- use tabs\x00- use spaces", "not a text file"),
             ("- use tabs für Go\n".encode("latin-1"), "not UTF-8"),
             (b"- use tabs\n" * 60_000, "more than 500,000 bytes"),
+            (b"- use tabs\n<<<<<<< HEAD\n- a b\n=======\n- c d\n>>>>>>> x\n", "a merge conflict in line 2"),
         ],
     )
     def test_what_is_not_text_is_refused(self, sqlite_memory: Memory, project: Path, content: bytes, said: str) -> None:
@@ -494,6 +511,21 @@ class TestCommand:
         assert learnt("import", "team.txt", "--dry-run").code == 2
         assert "+ Never merge at night" in learnt("import", "team.txt", "--format", "rules", "--dry-run").out
         assert learnt("import", "CLAUDE.md", "--as-is").code == 2
+
+    def test_steps_are_one_learning_that_is_reworded_as_a_whole(self, learnt: Learnt, rules: Path) -> None:
+        steps = (
+            "1. Bump the version in `VERSION` and in `package.json`\n2. Tag the commit\n3. Push the tag to `origin`\n"
+        )
+        steps = f"## Release\n\n{steps}"
+        rules.write_text(steps)
+        assert "Imported: 1 added" in learnt("import", "CLAUDE.md", "--yes").out
+        rules.write_text(steps.replace("Tag the commit", "Sign and tag the commit"))
+
+        done = learnt("import", "CLAUDE.md", "--yes").out
+
+        title = "Release (3 steps), first: Bump the version in `VERSION` and in `package.json`"
+        assert f"~ {title}  (reworded)\n      Release:\n      1. Bump" in done
+        assert "Imported: 0 added, 1 updated" in done
 
     @pytest.mark.parametrize("content", ["", "# Title\n", "\n\n\n"])
     def test_a_file_without_rules_is_no_error(self, learnt: Learnt, rules: Path, content: str) -> None:

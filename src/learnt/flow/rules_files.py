@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from learnt.clients.registry import CLIENTS
-from learnt.errors import LearntError
+from learnt.errors import InvalidValue, LearntError
 from learnt.flow.context import Context
 from learnt.flow.folding import find_similar
 from learnt.flow.learnings import new_learning
@@ -32,7 +32,7 @@ from learnt.flow.rules_paths import (
 from learnt.mine.classify import find_kind
 from learnt.mine.quality import find_flaw_in
 from learnt.mine.rules_file import LeftOut, Rule, read_rules
-from learnt.model import PROGRAM, Learning, Value, new_id
+from learnt.model import AVOID, PROGRAM, Learning, Value, new_id
 from learnt.store import Store, learnings
 from learnt.store.index import Filter
 from learnt.store.learnings import Change
@@ -193,7 +193,8 @@ class _FileIntake:
         return taken
 
     def _is_flawed(self, rule: Rule) -> bool:
-        flaw = find_flaw_in(title=rule.title, observation=rule.text)
+        said = f"{AVOID}{rule.title}" if rule.polarity == "avoid" else rule.title
+        flaw = find_flaw_in(title=said, observation=rule.text)
         if flaw:
             self.left_out.append(LeftOut(text=rule.title, reason=flaw, line=rule.line))
         return bool(flaw)
@@ -203,7 +204,7 @@ class _FileIntake:
         yield text_key(learning.observation or learning.title)
         fields: dict[str, Any] = {}
         for event in learnings.history(self._database, learning.id):
-            if event.what == "import":
+            if event.what in ("import", "undo"):
                 fields |= event.new
         yield text_key(fields.get("observation") or fields.get("title") or learning.title)
 
@@ -343,12 +344,14 @@ def _refresh_store(context: Context, store: Store) -> int:
 
 
 def _read_keys(context: Context, place: str, *, since_ms: int) -> set[str] | None:
-    """Return the keys of the rules in a file, none if there is no such file, and None if it has not changed."""
+    """Return the keys of the rules in a file, none without a file, and None if it has not changed or is no text."""
     path = os.path.join(context.root, os.path.expanduser(place))
     try:
         if os.stat(path).st_mtime_ns // 1_000_000 < since_ms:
             return None
         return {rule.key for rule in read_rules(read_source(context, path).text).rules}
+    except InvalidValue:
+        return None  # in the middle of a merge, for example
     except (OSError, LearntError):
         return set()
 

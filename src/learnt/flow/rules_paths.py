@@ -135,6 +135,10 @@ def read_text(context: Context, content: bytes, name: str) -> str:
         raise InvalidValue(
             f"{name} is not a text file", hint="choose a file such as CLAUDE.md, AGENTS.md or a JSONL export"
         )
+    conflict = f"\n{text}".find("\n<<<<<<< ")
+    if conflict >= 0 and "\n>>>>>>> " in text:
+        line = text.count("\n", 0, conflict) + 1
+        raise InvalidValue(f"{name} has a merge conflict in line {line}", hint="resolve it first, then import the file")
     safe, count = redact(clean(text))
     context.redactions += count
     return safe

@@ -56,7 +56,8 @@ _STATE = re.compile(
     r"\b(?:has|have) been (?:added|fixed|implemented|updated|changed|created|removed)\b|"
     r"^(?:fixed|added|implemented|updated|created|removed|refactored|done|completed|success\w*)\b|"
     r"\bis (?:now|complete|done)\b|"
-    r"^(?:alle )?tests (?:laufen|sind grün|bestehen)\b|^(?:tous les )?tests (?:passent|sont verts)\b|"
+    r"^(?:alle )?tests (?:laufen(?! (?:nur|mit|in|auf|gegen|über|immer)\b)|sind grün|bestehen)\b|"
+    r"^(?:tous les )?tests (?:passent|sont verts)\b|"
     r"^(?:tod[oa]s l[oa]s )?(?:tests|pruebas) pasan\b",
     re.IGNORECASE,
 )

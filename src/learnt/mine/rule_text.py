@@ -14,12 +14,13 @@ from learnt.text.clean import fold
 from learnt.text.fence import QUOTING
 from learnt.text.sentences import is_whole, split_sentences, strip_markup
 from learnt.text.shorten import shorten
-from learnt.text.verbs import is_base_form, list_words
+from learnt.text.verbs import is_auxiliary, is_base_form, list_words
 
 _MIN_WORDS = 2
 _ALSO_VERBS = ("ask", "test", "lint", "benchmark", "favor", "favour")  # at the start of a rule they are verbs
 _MIN_WORDS_STANDING = 4
 _MAX_LABEL_WORDS = 4
+_MAX_WORDS_BEFORE_VERB = 6
 _MAX_CODE_IN_TITLE = 60
 _NEGATIVE = re.compile(
     r"\b(?:not|never|cannot|avoid|without|forbidden|prohibited|\w+n['’]t|nicht|nie|niemals|keine?[nmrs]?|vermeide\w*|"
@@ -38,7 +39,8 @@ _DUTY = re.compile(
 )
 # What may precede the verb of a demand: a label, or a clause that says when it applies.
 _LEAD = re.compile(
-    r"(?:[^.:!?`]{1,60}[:–—]|(?:when|if|before|after|for|in|wenn|vor|bei|quand|si|cuando)\b[^,]{3,120},)\s+",
+    r"(?:[^.:!?`]{1,60}[:–—]|(?:first|then|next|finally|also),?|"
+    r"(?:when|if|before|after|for|in|wenn|vor|bei|quand|si|cuando)\b[^,]{3,120},)\s+",
     re.IGNORECASE,
 )
 _SITUATION = re.compile(
@@ -47,15 +49,32 @@ _SITUATION = re.compile(
     re.IGNORECASE,
 )
 _CONTINUES = re.compile(
-    r"(?:so|and|or|but|because|which|that|e\.g|i\.e|und|oder|weil|damit|sodass|et|ou|car|y|o|porque)\b"
+    r"(?:so|and|or|but|because|which|that|e\.g|i\.e|und|oder|weil|damit|sodass|et|ou|car|y|o|porque)\b|"
+    r"(?i:then|next|finally|afterwards|after that|otherwise|dann|danach|anschließend|sonst|ensuite|puis|enfin|luego)\b"
 )
 _PRONOUN = re.compile(
-    r"(?:they|it|this|these|those|both|sie|diese|ils|elles|estos|estas)\b|.{0,60}\bthem\b", re.IGNORECASE
+    r"(?:they|it|this|these|those|both|sie|diese|ils|elles|estos|estas)\b|(?:\w+ ){1,2}(?:them|it)\b", re.IGNORECASE
 )
+# Words for a procedure in what is above a list.
+_PROCEDURE = re.compile(
+    r"\b(?:steps?|how|(?:work)?flow|procedure|process|following|follows|like this|in this order|ablauf|schritte?|"
+    r"vorgehen|folgend\w*|wie folgt|reihenfolge|étapes?|procédure|suivant\w*|comment|pasos?|proceso|siguiente|cómo)\b",
+    re.IGNORECASE,
+)
+# What an item that holds at any time starts with, or says.
+_LASTING = re.compile(
+    r"(?:[^.:;!?`]{1,40}:\s+)?(?:please |bitte )?(?:never|always|do not|don['’]t|avoid|prefer|use|keep|follow|ensure|"
+    r"an?|the|they|these|we|no|all|every|each|only|nie|niemals|immer|keine?[nmrs]?|vermeide\w*|nutze\w*|"
+    r"verwende\w*|bevorzug\w*|alle|jede\w*|nur|toujours|ne|jamais|évite[rz]?|utilise[rz]?|siempre|nunca|evit\w+|usa\w*)\b|"
+    r"[^.]*\b(?:must|should|shall|never|always|muss|müssen|sollen?|darf|dürfen|niemals|doi(?:t|vent)|deben?)\b",
+    re.IGNORECASE,
+)
+_LABELLED = re.compile(r"[^\W\d_][^.:;!?`,]{1,40}: ")
 _IMPORT = re.compile(r"@[\w~./-]+/?[\w.-]+")
 _QUESTION = re.compile(r"[^.!?`]*\?(?:\s|$)")
 _LINK = re.compile(r"!?\[[^\[\]]*\]\([^()\s]*[^()]*\)|<?https?://[^\s<>]+>?")
 _LINK_FIRST = re.compile(r"\s*(?:[^\w\s\[]+\s*)?(?:\[[^\[\]]*\]\([^()]*\)|https?://\S+)")
+_INDEX_ENTRY = re.compile(r"\s*\[[^\[\]]*\]\([\w./-]+\.md\)\s*[:–—-]\s")
 _NAME = re.compile(
     r"`[^`\s]+`|`[A-Z][^`]*`|(?:\.{0,2}/)?[\w@.*{}\[\]-]+(?:/[\w@.*{}\[\]-]*)+|[\w@.-]+\.[a-z]{1,5}(?=\s|:)"
 )
@@ -73,7 +92,7 @@ _LICENSE = re.compile(
 _SIGIL = re.compile(r"\bLEARNING_(?:NOT_)?HELPFUL\b|</?(?:learning|task-done|task-failed|failure-report)\b", re.I)
 _LABEL = re.compile(
     r"(?:why|reason|rationale|because|how to apply|how|example|examples|e\.g\.|note|see|exception|warum|grund|"
-    r"begründung|beispiel|hinweis|ausnahme|pourquoi|raison|exemple|por qué|motivo|razón|ejemplo)\s*:",
+    r"begründung|anwendung|beispiel|hinweis|ausnahme|pourquoi|raison|exemple|por qué|motivo|razón|ejemplo)\s*:",
     re.IGNORECASE,
 )
 # What a client or a model could take for a role, or a page for markup; other tags may be placeholders, and stay.
@@ -133,6 +152,19 @@ def split_demands(text: str) -> list[str]:
     sentences = split_sentences(text)
     are_demands = all(is_self_standing(sentence) and asks_for_something(sentence) for sentence in sentences)
     return sentences if are_demands and not any(map(needs_subject, sentences[1:])) else [text]
+
+
+def is_lasting(text: str) -> bool:
+    """Return whether a numbered item is a rule that holds at any time, rather than a step."""
+    if _CONTINUES.match(text) or names_situation(text):
+        return False
+    states = any(map(is_auxiliary, list_words(text)[:_MAX_WORDS_BEFORE_VERB])) or _LABELLED.match(text)
+    return _LASTING.match(text) is not None or (bool(states) and not _starts_with_verb(text, strictly=True))
+
+
+def introduces_steps(text: str) -> bool:
+    """Return whether a text above a list says that its items follow each other."""
+    return _PROCEDURE.search(text) is not None
 
 
 def names_situation(text: str) -> bool:
@@ -195,7 +227,7 @@ def is_link(text: str) -> bool:
     rest = _LINK.sub(" ", text)
     if rest == text:
         return False
-    is_only_link = len(list_words(rest)) < _MIN_WORDS_STANDING
+    is_only_link = len(list_words(rest)) < _MIN_WORDS_STANDING or _INDEX_ENTRY.match(text) is not None
     return is_only_link or (_LINK_FIRST.match(text) is not None and not asks_for_something(rest))
 
 
@@ -207,13 +239,18 @@ def is_cut(text: str) -> bool:
 def make_title(text: str, *, intros: Sequence[str] = (), code: str = "", room: int = 0) -> str:
     """Return a complete title for a rule: its first sentence, after what introduces it if there is room.
 
-    If the text introduces code, its last sentence is the rule. `room` is how many characters the title must leave.
+    If that asks for nothing, the sentence that does is added, or is the title. If the text introduces code, its last
+    sentence is the rule. `room` is how many characters the title must leave.
     """
     limit = TITLE_LIMIT - room
     sentences = split_sentences(text) or [text]
     introduces = text.endswith((":", "："))
     sentence = sentences[-1 if introduces else 0]
-    if not introduces and len(sentence.split()) < _MAX_LABEL_WORDS and len(sentences) > 1:
+    demand = "" if introduces or asks_for_something(sentence) else next(filter(asks_for_something, sentences), "")
+    if demand:
+        both = f"{sentence} {demand}"
+        sentence = both if len(both) <= limit or not is_self_standing(demand) or needs_subject(demand) else demand
+    elif not introduces and len(sentence.split()) < _MAX_LABEL_WORDS and len(sentences) > 1:
         longer = f"{sentence} {sentences[1]}"
         sentence = longer if len(longer) <= limit or len(sentence.split()) <= _MIN_WORDS else sentence
     if sentence.count("(") > sentence.count(")"):  # a full stop in brackets ended it

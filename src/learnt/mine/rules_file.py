@@ -15,7 +15,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from learnt.learnings_file.lines import ID_COMMENT, ON_TRIAL, category_of
 from learnt.learnings_file.read import TITLE, UPDATED, drop_comments, find_fence, split_lines, split_units
@@ -23,8 +23,10 @@ from learnt.mine.rule_text import (
     asks_for_something,
     describes_name,
     find_reason_against,
+    introduces_steps,
     is_cut,
     is_label,
+    is_lasting,
     is_link,
     is_self_standing,
     make_title,
@@ -36,6 +38,7 @@ from learnt.mine.rule_text import (
 from learnt.model import AVOID, TAG_LIMIT, TITLE_LIMIT, TRIGGER_LIMIT, Value
 from learnt.text.clean import clean, fold
 from learnt.text.sentences import CODE, HEADING, ITEM, PARAGRAPH, TABLE, Block, read_blocks
+from learnt.text.shorten import shorten
 from learnt.text.titles import key_of, text_key
 from learnt.text.triggers import MAX_WILDCARDS, count_wildcards
 
@@ -43,12 +46,12 @@ MAX_RULES = 500
 _MAX_PARAGRAPH_LENGTH = 600
 _MAX_ITEM_LENGTH = 2_000
 _MAX_WHOLE_LENGTH = 5_000
-_MAX_STEPS_LENGTH = 1_000
 _MAX_FRAGMENTS_LENGTH = 300
 _MAX_HEADING_WORDS = 6
 _MAX_CODE_LENGTH = 1_500
 _NESTED_INDENT = 2
 _MAX_DEPTH = 20
+_NO_HEADING = "Steps"
 _BOLD_HEADING_LEVEL, _PLAIN_HEADING_LEVEL = 7, 8
 _BULLET = re.compile(r"[ \t]*(?:[-*+•▪‣◦·]|(\d{1,3}[.)]|\(?[a-z]\)))[ \t]+")
 _FENCE_IN_ITEM = re.compile(r"^([ \t]*)[-*+]([ \t]+)(?=`{3,}[^`]*$|~{3,})")
@@ -57,6 +60,9 @@ _TAG_LINE = re.compile(r"[ \t]*</?[A-Za-z][\w.:-]*(?:[ \t][^<>]*)?>[ \t]*")
 _UNDERLINE = re.compile(r"[^\n]*\n {0,3}(?:={2,}|-{2,})[ \t]*(?:\n|$)")
 _EXAMPLE = re.compile(r"[ \t]*<[\w-]*example", re.IGNORECASE)
 _EXAMPLE_END = re.compile(r"[ \t]*</[\w-]*example", re.IGNORECASE)
+_STEP = re.compile(
+    r"^([ \t]*)(?:\*\*)?(?:step|schritt|étape|paso) (\d{1,2})[:.)](?:\*\*)?[ \t]+(?=\S)(?!.*\*\*[ \t]*$)", re.IGNORECASE
+)
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(?:(?!---)[^\n]*\n)*---[ \t]*(?:\n|$)")
 _FIELD = re.compile(r"([A-Za-z][\w-]*)[ \t]*:[ \t]*(.*)")
 _GLOB_FIELDS = ("globs", "glob", "paths", "applyto")
@@ -72,6 +78,7 @@ _GENERIC = frozenset(
     "gemini-added-memories user-preferences important-notes core-principles best-practices key-conventions "
     "regeln richtlinien hinweise wichtig konventionen allgemein règles consignes reglas normas notas".split()
 )
+_RULES = ("rules", "guidelines", "conventions", "principles", "standards", "regeln", "richtlinien", "règles", "reglas")
 # Below these headings, what is listed is not to be done.
 _NEGATIVE = frozenset(
     "don't dont donts don'ts do-not never avoid forbidden prohibited anti-patterns antipatterns not-allowed bad "
@@ -203,20 +210,21 @@ def _visible_lines(text: str) -> Iterator[str]:
         elif len(unit) > 1:
             yield from unit
         else:
-            line = drop_comments(_QUOTE.sub(r"\1", unit[0])).expandtabs(4)
+            line = _STEP.sub(r"\1\2. ", drop_comments(_QUOTE.sub(r"\1", unit[0])).expandtabs(4))
             yield "" if _TAG_LINE.fullmatch(line) or find_fence(line) else line
 
 
 class _Node:
     """A paragraph or an item, with what belongs to it."""
 
-    def __init__(self, block: Block, line: int, *, indent: int = -1, ordered: bool = False) -> None:
+    def __init__(self, block: Block, line: int, *, indent: int = -1, number: str = "") -> None:
         self.text = plain_text(block.text)
         self.is_link = is_link(block.text)
         self.line = line
         self.indent = indent
         """The indent of an item; -1 for a paragraph."""
-        self.ordered = ordered
+        self.number = number
+        """The number of a step; empty for other items."""
         self.children: list[_Node] = []
         self.more: list[str] = []
         """Further paragraphs: reasons and details."""
@@ -227,6 +235,10 @@ class _Node:
         alone = copy(self)
         alone.children, alone.more, alone.code = [], [], ""
         return alone
+
+    @property
+    def has_steps(self) -> bool:
+        return any(child.number for child in self.children)
 
     @property
     def is_item(self) -> bool:
@@ -290,7 +302,7 @@ class _RuleFinder:
             return
         self._leave_items(indent)
         del self._items[_MAX_DEPTH:]
-        node = _Node(block, line, indent=indent, ordered=bool(bullet and bullet[1]))
+        node = _Node(block, line, indent=indent, number=(bullet[1] or "") if bullet else "")
         (self._items[-1].children if self._items else self._nodes).append(node)
         self._items.append(node)
 
@@ -305,7 +317,7 @@ class _RuleFinder:
         indent = len(lines[0]) - len(lines[0].lstrip())
         self._leave_items(indent)
         node = self._items[-1] if self._items else self._nodes[-1] if self._nodes else None
-        belongs = node is not None and (bool(self._items) or not node.is_item or node.text.endswith(":"))
+        belongs = node is not None and (bool(self._items or node.number) or not node.is_item or node.text.endswith(":"))
         code = "\n".join(line[min(indent, len(line) - len(line.lstrip())) :] for line in lines)
         code = "\n".join(code.split("\n")[1:-1]) if is_fenced else code
         if node is None or not belongs or node.code or len(code) > _MAX_CODE_LENGTH or not code.strip():
@@ -320,9 +332,30 @@ class _RuleFinder:
             for node in nodes:
                 self._leave_out(node.text, "license text", node.line)
             return
-        for node in self._join_nodes(nodes):
+        for node in self._join_nodes(self._group_steps(nodes)):
             self._take(node, ())
         self._headings = [(level, name) for level, name in self._headings if level != _PLAIN_HEADING_LEVEL]
+
+    def _group_steps(self, nodes: Sequence[_Node]) -> list[_Node]:
+        """Put steps below the text that introduces them, or below their heading."""
+        grouped: list[_Node] = []
+        for run in _split_runs(nodes):
+            above = grouped[-1] if grouped and not grouped[-1].is_item and not grouped[-1].children else None
+            if above and not (_is_short(above.text) or above.text.endswith(":") or introduces_steps(above.text)):
+                above = None
+            if not _are_steps(run, above.text if above else self._heading()):
+                grouped += run
+            elif above:
+                above.children += run
+            else:
+                heading = run[0].without_details()
+                heading.text, heading.number, heading.indent, heading.children = self._heading(), "", -1, run
+                grouped.append(heading)
+        return grouped
+
+    def _heading(self) -> str:
+        """Return what steps without an introduction are about."""
+        return next((name for name in (*self._path()[::-1], self._title) if name and ".md" not in name), _NO_HEADING)
 
     def _join_nodes(self, nodes: Iterable[_Node]) -> Iterator[_Node]:
         """Yield paragraphs and items, each joined with the list below it and with its reasons.
@@ -332,9 +365,9 @@ class _RuleFinder:
         last: _Node | None = None
         for node in nodes:
             if last is not None and not node.is_item and is_label(node.text):
-                last.more.append(node.text)
+                last.more += filter(None, (node.text, _indent_code(node.code)))
                 continue
-            if last is not None and node.is_item and _introduces_list(last, node):
+            if last is not None and node.is_item and not last.has_steps and _introduces_list(last):
                 last.children.append(node)
                 continue
             if last is not None:
@@ -345,7 +378,11 @@ class _RuleFinder:
 
     def _as_heading(self, node: _Node) -> Iterator[_Node]:
         """Yield a node that precedes a list, or make it a heading."""
-        is_heading = not node.is_item and not node.code and _is_short(node.text) and not asks_for_something(node.text)
+        is_heading = (
+            not (node.is_item or node.code or node.children)
+            and _is_short(node.text)
+            and not asks_for_something(node.text)
+        )
         if not is_heading:
             yield node
             return
@@ -359,16 +396,16 @@ class _RuleFinder:
         if not node.children:
             self._take_sentences(node, intros)
             return
-        if node.introduces and not node.ordered and not any(child.ordered for child in node.children):
+        if node.has_steps:
+            self._take_steps(node, intros)
+            return
+        if node.introduces:
             intro = node.text.rstrip(":：").rstrip()
             if _are_fragments(node.children) or is_cut(intro):
                 self._add(node, f"{intro}: {', '.join(map(_flatten, node.children))}", intros)
                 return
             for child in node.children:
                 self._take(child, (*intros, intro))
-            return
-        if any(child.ordered for child in node.children) or node.introduces:
-            self._take_steps(node, intros)
             return
         fragments = [child for child in node.children if child.children or not is_self_standing(child.text)]
         details = "; ".join(_flatten(child) for child in fragments)
@@ -388,13 +425,14 @@ class _RuleFinder:
         """Make one rule of a text and its steps."""
         intro = node.text.rstrip(".:：")
         steps = "\n".join(f"{number}. {_flatten(child)}" for number, child in enumerate(node.children, 1))
-        if len(steps) > _MAX_STEPS_LENGTH:
-            self._leave_out(node.text, "a long procedure", node.line)
-            return
-        in_one_line = f"{intro}: {', then '.join(child.text.rstrip('.') for child in node.children)}"
-        number = f" ({len(node.children)} steps)"
-        short = in_one_line if len(in_one_line) <= TITLE_LIMIT else make_title(f"{intro}:", room=len(number)) + number
-        self._add(node, f"{intro}:\n{steps}", intros, title=short)
+        texts = [child.text.rstrip(".:") for child in node.children]
+        title = f"{intro}: {' '.join(f'({number}) {text}' for number, text in enumerate(texts, 1))}"
+        if len(title) > TITLE_LIMIT:
+            count = f" ({len(texts)}{' steps' * ('step' not in intro.lower())})"
+            title = make_title(f"{intro}:", room=len(count)) + count
+            if " " not in intro and len(title) < TITLE_LIMIT // 2:
+                title += f", first: {shorten(texts[0], TITLE_LIMIT - len(title) - len(', first: '))}"
+        self._add(node, f"{intro}:\n{steps}", intros, title=title)
 
     def _add(self, node: _Node, text: str, intros: tuple[str, ...], *, title: str = "") -> None:
         """Add a rule, or note why the text is none."""
@@ -403,14 +441,16 @@ class _RuleFinder:
             return
         if self._takes_all and text.startswith(AVOID):
             text, polarity = text.removeprefix(AVOID), "avoid"
-        reason = self._reason_against(node, text, intros)
+        is_below_negative = any(key_of(name) in _NEGATIVE for _, name in self._headings[-1:]) and not title
+        if is_below_negative and asks_for_something(text) != "not":
+            polarity = "avoid"
+        reason = self._reason_against(node, AVOID + text if polarity == "avoid" else text, intros)
         if reason:
             self._leave_out(text, reason, node.line)
             return
-        if any(key_of(name) in _NEGATIVE for _, name in self._headings[-1:]) and asks_for_something(text) != "not":
-            polarity = "avoid"
         path = self._path()
-        if path and not intros and (needs_subject(text) or names_situation(path[-1])):
+        is_topic = bool(path) and key_of(path[-1]) not in _GENERIC | _NEGATIVE
+        if is_topic and not intros and not title and (needs_subject(text) or names_situation(path[-1])):
             intros = (path[-1].rstrip("."),)
         title = title or make_title(text, intros=intros, code=node.code)
         whole = "\n\n".join(filter(None, (": ".join((*intros, text)), *node.more, _indent_code(node.code))))
@@ -440,8 +480,8 @@ class _RuleFinder:
         if reason or self._takes_all:
             return "" if self._takes_all and reason.startswith("describes") else reason
         is_describing = self._is_describing() or describes_name(text)
-        parts = (*intros, text)
-        if (is_describing or not node.is_item) and not any(
+        parts = (*intros, text, *(child.text for child in node.children))
+        if (is_describing or not (node.is_item or node.has_steps)) and not any(
             asks_for_something(part, strictly=is_describing) for part in parts
         ):
             return "describes the project"
@@ -490,13 +530,37 @@ def _is_short(text: str) -> bool:
     return len(text.split()) <= _MAX_HEADING_WORDS and not text.endswith((".", "!", "?", ";"))
 
 
-def _introduces_list(node: _Node, first: _Node) -> bool:
+def _introduces_list(node: _Node) -> bool:
     """Return whether the items below a paragraph only make sense with it; `Testing:` alone is a heading."""
     if node.is_item or not node.text.endswith((":", "：")):
         return False
-    return (
-        first.ordered or not _is_short(node.text) or names_situation(node.text) or bool(asks_for_something(node.text))
-    )
+    return not _is_short(node.text) or names_situation(node.text) or bool(asks_for_something(node.text))
+
+
+def _split_runs(nodes: Sequence[_Node]) -> Iterator[list[_Node]]:
+    """Yield the numbered lists, and each other node alone; where the numbers fall, another list starts."""
+    run = list(nodes[:1])
+    for before, node in pairwise(nodes):
+        falls = (len(node.number), node.number) < (len(before.number), before.number)
+        if falls or not before.number or not node.number:
+            yield run
+            run = []
+        run.append(node)
+    yield run
+
+
+def _are_steps(run: Sequence[_Node], above: str) -> bool:
+    """Return whether items are steps, rather than rules that hold at any time; if not, they lose their numbers."""
+    for node in run:
+        for below in _split_runs(node.children):
+            _are_steps(below, node.text)
+    lasting = sum(is_lasting(node.text) or bool(node.children and not asks_for_something(node.text)) for node in run)
+    are_rules = key_of(above) in _GENERIC or key_of(above).endswith(_RULES) or 2 * lasting >= len(run)
+    if len(run) > 1 and run[0].number and (introduces_steps(above) or not are_rules):
+        return True
+    for node in run:
+        node.number = ""
+    return False
 
 
 def _are_fragments(nodes: Sequence[_Node]) -> bool:
@@ -508,8 +572,9 @@ def _are_fragments(nodes: Sequence[_Node]) -> bool:
 
 def _flatten(node: _Node) -> str:
     """Return an item with those below it on one line."""
-    parts = [node.text, *node.more, f"`{node.code}`" if node.code and "\n" not in node.code else node.code]
-    own = " ".join(filter(None, parts))
+    is_long = "\n" in node.code
+    code = f"\n{_indent_code(node.code)}" if is_long else node.code and f" `{node.code}`"
+    own = " ".join((node.text, *node.more)) + code
     below = "; ".join(map(_flatten, node.children))
     return f"{own.rstrip('.:')}: {below}" if below else own
 

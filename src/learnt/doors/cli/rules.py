@@ -112,7 +112,7 @@ def _describe(preview: RulesImport) -> Iterator[str]:
 def _describe_rule(taken: TakenRule) -> Iterator[str]:
     rule = taken.rule
     remarks = [
-        f"was: {taken.before}" if taken.before else "",
+        "reworded" if taken.before == rule.title else f"was: {taken.before}" if taken.before else "",
         taken.reason,
         "on trial" if rule.on_trial else "",
         f"on {', '.join(rule.files)}" if rule.files else "",
