@@ -400,7 +400,10 @@ def test_of_a_conversation_the_model_reads_both_sides_and_what_the_rules_found_i
         (question,) = asked.asked
     for part in (f"User: {prompt}", "Agent: Mended the tills.", "then worked: uv run pytest tests", "`when`"):
         assert part in question
-    (learning,) = shop.all().values()
+    by_origin = {learning.origin: learning for learning in shop.all().values()}
+    assert by_origin.keys() == {"model", "person"}
+    assert by_origin["person"].title == "Never touch `vat.py`"
+    learning = by_origin["model"]
     assert (learning.cues, learning.kind) == (("the till test does not start", "pytest is missing"), "gotcha")
 
 

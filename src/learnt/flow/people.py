@@ -61,8 +61,10 @@ class Listener:
 
 def listen(prompt: str, *, answers: str = "", typed: bool, at: int) -> list[Utterance]:
     """Return what a prompt states; `answers` is the agent's message that it answers."""
-    found = read_prompt(prompt)
-    decision = None if found else read_decision(answers, prompt)
+    found, decision = read_prompt(prompt), read_decision(answers, prompt)
+    if decision is not None:  # the answer as a whole says more than its sentences, unless one is a rule
+        found = [utterance for utterance in found if utterance.force != SOFT]
+        decision = None if found else decision
     context = _cut_line(answers)
     return [
         utterance.replace(answers=context, typed=typed, at=at)

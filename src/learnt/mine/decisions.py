@@ -21,6 +21,7 @@ _MAX_ANSWER = 600
 _MAX_SENTENCES = 2
 _MIN_WORDS = 4
 _MAX_OPTION = 80
+_MAX_NAME_WORDS = 4
 # A choice among what the agent offered.
 _CHOICE = any_of(
     r"let['’]?s|go (?:with|for)|option|choose|pick|i(?:['’]d| would)? (?:prefer|choose|go|take)|the (?:first|second|"
@@ -58,8 +59,8 @@ _NUMBER = re.compile(r"\d")
 _LANGUAGES = frozenset(
     stem(word)
     for word in (
-        "english german french spanish italian portuguese dutch polish russian ukrainian turkish chinese japanese korean "
-        "englisch deutsch französisch spanisch italienisch anglais allemand français espagnol italien "
+        "english german french spanish italian portuguese dutch polish russian ukrainian turkish chinese "
+        "japanese korean englisch deutsch französisch spanisch italienisch anglais allemand français espagnol italien "
         "inglés alemán francés español italiano"
     ).split()
 )
@@ -114,10 +115,11 @@ def _gives_reason(sentences: Sequence[str]) -> bool:
 
 
 def _chooses(first: str, question: str) -> bool:
-    """Return whether an answer takes up the agent's question: it chooses, or names what was offered."""
+    """Return whether an answer begins with a choice, or only names what was offered."""
     if _CHOICE.match(strip_lead(mask(first))) or _CHOICE.match(first):
         return True
-    return not list_names(question, least=4).isdisjoint(list_names(first, least=4))
+    is_short = len(first.split()) <= _MAX_NAME_WORDS
+    return is_short and not list_names(question, least=4).isdisjoint(list_names(first, least=4))
 
 
 def _name_option(first: str, question: str) -> str:

@@ -229,6 +229,8 @@ def _judge(talks: Sequence[_Talk]) -> list[_Talk]:
         before = talks[number - 1].text if number else ""
         after = talks[number + 1].text if number + 1 < len(talks) else ""
         force = weigh(talk.text, before=before, after=after)
+        if not force and words.WHY_DID_YOU.match(strip_lead(mask(before))) and is_order_or_custom(talk.main):
+            force = SOFT  # what the agent should have done instead
         is_head = talk.text.rstrip().endswith(":") and number + 1 < len(talks)
         if is_head:
             head, force = _weigh_head(talk.masked), ""

@@ -15,8 +15,10 @@ from learnt.mine.sentence_model import PROMPTS, rate
 from learnt.text.verbs import is_base_form, is_past, is_present
 
 ASKED, RULE, SOFT = "asked", "rule", "soft"
-# The log-odds above which a sentence counts: by the model alone, and if words show a firm rule.
-_MIN_ODDS, _MIN_ODDS_OF_FIRM, _MIN_ODDS_OF_DOUBTFUL = 0.5, -1.5, -3.0
+# The log-odds above which a sentence counts: by the model alone, and if words show a firm rule. Between the last two,
+# the words of a firm rule are doubted, and the person is asked.
+_MIN_ODDS, _MIN_ODDS_OF_DOUBTFUL = 0.5, -3.0
+_MIN_ODDS_OF_FIRM = {ASKED: -1.5, RULE: -0.5, SOFT: -1.5}
 _MIN_WORDS = 3
 _MAX_HEAD_WORDS = 6
 _CODE = re.compile(r"`[^`\n]+`")
@@ -72,7 +74,7 @@ def weigh(sentence: str, *, before: str = "", after: str = "") -> str:
     masked = mask(sentence)
     firm = _find_firm(masked)
     odds = rate(PROMPTS, sentence, before=before, after=after)
-    if firm and odds > _MIN_ODDS_OF_FIRM:
+    if firm and odds > _MIN_ODDS_OF_FIRM[firm]:
         return firm
     is_likely = odds > (_MIN_ODDS_OF_DOUBTFUL if firm else _MIN_ODDS)
     return SOFT if is_likely and not words.REPORTED.match(strip_lead(masked)) else ""

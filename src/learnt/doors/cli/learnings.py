@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from learnt.doors.cli.arguments import (
@@ -32,6 +33,7 @@ from learnt.weigh.confidence import EVIDENCE, NOBODY, PERSON, impact, stage
 
 _FILTERS = ("domain", "category", "tag", "goal", "kind", "min_confidence", "scope", "limit", "offset")
 _MAX_EXAMINED = 20
+_NEAREST = {"repeats": "is known already", "supersedes": "goes beyond", "contradicts": "contradicts"}
 _MAX_SIMILAR = 3
 _STAGES = {"trial": "unproven", "proven": "proven", "retired": "retired"}
 _VOUCHERS = {PERSON: "vouched by a person", EVIDENCE: "vouched by evidence", NOBODY: "vouched by nobody yet: on trial"}
@@ -55,15 +57,23 @@ def add_run(arguments: Arguments) -> None:
             added = memory.add_all([{**fields, **record} for record in _read_stdin(arguments.title)])
         else:
             added = memory.add_all([{"title": arguments.title, **fields}])
-        known = [(learning, similar) for learning in added[:_MAX_EXAMINED] for similar in memory.similar(learning)]
+        known = [(learning, memory.similar(learning, limit=len(added) + 1)) for learning in added[:_MAX_EXAMINED]]
     report_redactions(memory)
+    new = {learning.id for learning in added}
     for learning, similar in known:
-        if similar.verdict == "repeats":
-            other = similar.learning
-            note(f"{learning.id} is known already, {similar.verdict.reason}: {other.id} ({other.status}) {other.title}")
+        _note_nearest(learning, [one for one in similar if one.learning.id not in new])
     records = [as_record(learning) for learning in added]
     lines = [f"Added {learning.id}: {learning.title}" for learning in added]
     print_result(arguments, records[0] if len(records) == 1 else records, "\n".join(lines))
+
+
+def _note_nearest(added: Learning, similar: Sequence[Similar]) -> None:
+    """Say which learning says the same as one that was added, more, less, or the contrary."""
+    nearest = next((one for one in similar if one.verdict in _NEAREST), None)
+    if nearest is not None:
+        other = nearest.learning
+        how = _NEAREST[nearest.verdict]
+        note(f"{added.id} {how} ({nearest.verdict.reason}): {other.id} ({other.status}) {other.title}")
 
 
 def list_arguments(parser: Parser) -> None:
