@@ -18,6 +18,7 @@ demo: $(READY) ## Show learnt at work in a throw-away project
 	@$(BIN)/learnt demo
 
 test: $(READY) ## Run the tests
+	@$(BIN)/python -m compileall -q src || true
 	@$(BIN)/python -m pytest -n 2 -m "not soak and not clients"
 
 wheel: $(READY) ## Run the tests of the doors on the built wheel, with the sources gone

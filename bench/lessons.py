@@ -129,8 +129,8 @@ def _count(item: dict[str, Any], learned: list[Learning]) -> Counter[str]:
         found_active=sum(_is_found(lesson, active) for lesson in lessons),
         learnings=len(learned),
         right=sum(any(_says(learning, lesson) for lesson in lessons) for learning in learned),
-        nothing=not lessons,
-        quiet=not lessons and not learned,
+        nothing=int(not lessons),
+        quiet=int(not lessons and not learned),
     )
 
 

@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
-import pytest
+from functools import cache
 
+from learnt.mine.extract import LearningDraft
 from learnt.model import TITLE_LIMIT
-from tests.support.overcome import OvercomeError, read_table
+from tests.support.overcome import read_table
 
 CASES = read_table()
 LESSONS = [case for case in CASES if case.teaches]
 OTHERS = [case for case in CASES if not case.teaches]
+
+
+@cache
+def learn_all() -> dict[str, list[LearningDraft]]:
+    """Return what is learnt from each conversation, by its name."""
+    return {case.name: case.learn() for case in CASES}
+
+
+def is_in_whole_sentences(draft: LearningDraft) -> bool:
+    return (
+        len(draft.title) <= TITLE_LIMIT
+        and not draft.title.endswith(("…", ":", ","))
+        and draft.title.count("`") % 2 == 0
+        and draft.observation.endswith((".", "!"))
+        and " failed: " in draft.observation
+        and draft.action.startswith(("Use ", "Run ", "Set "))
+        and bool(draft.triggers.commands)
+    )
 
 
 def test_the_table_has_lessons_and_what_teaches_nothing() -> None:
@@ -18,26 +37,27 @@ def test_the_table_has_lessons_and_what_teaches_nothing() -> None:
     assert len({case.name for case in CASES}) == len(CASES)
 
 
-@pytest.mark.parametrize("case", LESSONS, ids=lambda case: case.name)
-def test_what_went_wrong_and_then_worked_is_learnt(case: OvercomeError) -> None:
-    drafts = case.learn()
-
-    assert drafts
-    assert all(case.fits(draft) for draft in drafts), [draft.title for draft in drafts]
-
-
-@pytest.mark.parametrize("case", OTHERS, ids=lambda case: case.name)
-def test_a_matter_of_one_moment_or_of_unfinished_code_teaches_nothing(case: OvercomeError) -> None:
-    assert [draft.title for draft in case.learn() if not case.allows(draft)] == []
+def test_what_went_wrong_and_then_worked_is_learnt() -> None:
+    drafts = {case: learn_all()[case.name] for case in LESSONS}
+    wrong = {
+        case.name: [draft.title for draft in learnt]
+        for case, learnt in drafts.items()
+        if not learnt or not all(case.fits(draft) for draft in learnt)
+    }
+    assert wrong == {}
 
 
-@pytest.mark.parametrize("case", LESSONS, ids=lambda case: case.name)
-def test_a_lesson_is_put_in_whole_sentences(case: OvercomeError) -> None:
-    for draft in case.learn():
-        assert len(draft.title) <= TITLE_LIMIT
-        assert not draft.title.endswith(("…", ":", ","))
-        assert draft.title.count("`") % 2 == 0
-        assert draft.observation.endswith((".", "!"))
-        assert " failed: " in draft.observation
-        assert draft.action.startswith(("Use ", "Run ", "Set "))
-        assert draft.triggers.commands
+def test_a_matter_of_one_moment_or_of_unfinished_code_teaches_nothing() -> None:
+    wrong = {
+        case.name: titles
+        for case in OTHERS
+        if (titles := [draft.title for draft in learn_all()[case.name] if not case.allows(draft)])
+    }
+    assert wrong == {}
+
+
+def test_a_lesson_is_put_in_whole_sentences() -> None:
+    wrong = [
+        (case.name, draft) for case in LESSONS for draft in learn_all()[case.name] if not is_in_whole_sentences(draft)
+    ]
+    assert wrong == []

@@ -173,8 +173,8 @@ def test_fragments_are_not_whole(text: str) -> None:
     ["`", "a. ", "- a\n", "[", "](", "*a", "_", ".", "http://", "> a\n", "A b\n", "| ", "(", "a-", "```\n", "e.g. "],
 )
 def test_long_text_is_read_in_linear_time(unit: str) -> None:
-    text = unit * (300_000 // len(unit))
+    text = unit * (100_000 // len(unit))
     start = time.process_time()
     sentences = [sentence.text for sentence in read_sentences(text)]
     assert all(isinstance(is_whole(sentence), bool) for sentence in sentences[:50])
-    assert time.process_time() - start < 10
+    assert time.process_time() - start < 3
