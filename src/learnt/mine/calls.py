@@ -64,8 +64,6 @@ class FailedCall(Value):
     """The program, subcommand or module that the output says does not exist."""
     is_in_code: bool
     """Whether a test failed, or a compiler or linter points at a line of code."""
-    is_own_doing: bool
-    """Whether the agent had itself changed the text that an edit did not find."""
 
     def general_error(self, folder: str) -> str:
         """Return the error in general terms."""
@@ -96,9 +94,7 @@ class FailedCall(Value):
         )
 
 
-def make_failure(
-    call: Step, parts: tuple[Part, ...], error: str, output: str, at: int, *, is_own_doing: bool = False
-) -> FailedCall:
+def make_failure(call: Step, parts: tuple[Part, ...], error: str, output: str, at: int) -> FailedCall:
     """Return a failed call, with what its output says about it."""
     missing = find_missing_program(output).rpartition("/")[2]
     return FailedCall(
@@ -110,7 +106,6 @@ def make_failure(
         wrong_part=find_filter(call.text, missing) or _find_wrong_part(parts, error, missing),
         missing=missing,
         is_in_code=is_in_code(output),
-        is_own_doing=is_own_doing,
     )
 
 

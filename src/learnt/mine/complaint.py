@@ -105,6 +105,11 @@ _NO_PROGRAM = lazy_pattern(
     r"no such (?:sub)?command: [`'\"](?P<e>[\w-]+)|"
     r"\"(?P<f>[\w./@+-]+)\": executable file not found|spawn (?P<g>[\w./@+-]+) ENOENT|No module named '?(?P<h>[\w.]+)"
 )
+# Every system has these: if a shell does not find one, only its path is broken.
+_ALWAYS_THERE = frozenset(
+    "awk basename cat chmod cp cut date dirname echo env find git grep head ls mkdir mv rm sed sh sleep sort tail tee "
+    "test touch tr uniq wc which xargs".split()
+)
 # Failed tests, and compilers and linters that point at a line of code.
 _IN_CODE = lazy_pattern(
     r"\.[A-Za-z]\w{0,4}:\d+(?::\d+)?(?:[:\s]|$)|\.\w{1,5}\(\d+,\d+\)|^[ \t]+\d+:\d+[ \t]+error\b|--- FAIL|"
@@ -248,7 +253,8 @@ def passes_by_itself(error: str) -> bool:
 def find_missing_program(output: str) -> str:
     """Return the program, subcommand or module that an output says does not exist; empty if there is none."""
     match = _NO_PROGRAM.search(output)
-    return next((name for name in match.groups() if name), "") if match else ""
+    name = next((name for name in match.groups() if name), "") if match else ""
+    return "" if name in _ALWAYS_THERE else name
 
 
 def is_in_code(output: str) -> bool:

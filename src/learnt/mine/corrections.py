@@ -41,10 +41,11 @@ from learnt.mine.complaint import (
     rejects_option,
     states_demand,
 )
-from learnt.mine.refusals import correct_tool_call, describe_left_folder, find_moved_file, shorten_paths
+from learnt.mine.refusals import correct_tool_call, find_moved_file, shorten_paths
 from learnt.mine.shell import Part, changes_state, folder_of, is_about_files, is_build, is_check
 from learnt.model import TITLE_LIMIT, Discovery
 from learnt.text.clean import fold
+from learnt.text.shorten import shorten
 
 _MAX_PIECE_LENGTH = 60
 _MAX_FORM_LENGTH = 100
@@ -302,21 +303,16 @@ class _Lesson:
         return self._make(text, failed=wrong, worked=right)
 
     def _describe_folder(self) -> Discovery | None:
-        """Return the lesson that a command runs in a certain folder, or that the shell had been left in another."""
+        """Return the lesson that a command runs in a certain folder; None if only the shell was in another one."""
         failure, right = self._failure, self._comparison.right
         is_lost = _WRONG_FOLDER.search(failure.output) is not None
         command = name_command(self._comparison.wrong)
         target = generalise(right.folder, self._folder)
-        if target.startswith(("/", "~")) or not (target or is_lost):
+        if is_lost or not target or target.startswith(("/", "~", "<root>", "..")) or folder_of(failure.call.text):
             return None
-        wrong_folder = folder_of(failure.call.text)
-        before = f"cd {generalise(wrong_folder, self._folder)} && " if wrong_folder else ""
-        after = f"cd {target} && " if target else ""
-        wrong, shown = before + self._show(self._comparison.wrong), after + self._show(right)
-        if is_lost or target.startswith(("<root>", "..")) or wrong_folder:
-            return describe_left_folder(failure, self._comparison.wrong, wrong, shown, self._folder)
         if self._edits and not NOT_THERE.search(failure.output):
             return None
+        wrong, shown = self._show(self._comparison.wrong), f"cd {target} && {self._show(right)}"
         return self._make(self._title(f"Run `{command}` in `{target}`"), failed=wrong, worked=shown)
 
     def _describe_change(self) -> Discovery | None:
@@ -331,7 +327,8 @@ class _Lesson:
         text = head if rejects_option(failure.error) else self._title(head)
         if len(head) > TITLE_LIMIT:
             demand = self._title(f"`{command}`")
-            text = demand if ": " in demand and states_demand(demand) else self._title(f"Use `{right}`")
+            used = self._title(f"Use `{right}`")
+            text = demand if ": " in demand and states_demand(demand) else used if ": " in used else shorten(head)
         return self._make(text, failed=wrong, worked=right) if len(text) <= TITLE_LIMIT else None
 
     def _say_change(self, command: str, wrong: str, right: str) -> str:

@@ -36,12 +36,6 @@ _IMPLICATIONS = {
     "review": "A review finds it again.",
     "revert": "The change would have to be taken back again.",
 }
-_WRONG_FOLDER = "in the wrong folder"
-_WRONG_FOLDER_ERRORS = {
-    "go": ("directory not found", "no Go files in", "cannot find main module"),
-    "npm": ("Could not read package.json",),
-    "cargo": ("could not find `Cargo.toml`",),
-}
 _MARKS_EXCEPTION = re.compile(r"^`(?://|#|/\*|@)")
 _PROJECT_FILE = re.compile(r"[\w.@+/-]+")
 
@@ -158,20 +152,15 @@ def _find_command(discovery: Discovery) -> tuple[str, ...]:
 
 
 def _make_triggers(discovery: Discovery) -> Triggers:
-    # Any command can run in the wrong folder, so only a `cd` identifies the mistake.
-    moved = tuple(discovery.failed.split()[:2]) if discovery.failed.startswith("cd ") else ()
-    command = moved if _WRONG_FOLDER in discovery.text else _find_command(discovery)
+    command = _find_command(discovery)
     # A single word (`grep`) would match too often, so the failed option is added.
-    if discovery.rule == "command" and len(command) == 1 and not moved:
+    if discovery.rule == "command" and len(command) == 1:
         words = split_command(discovery.failed)[-1].words
         command = (*command, words[1]) if len(words) > 1 and words[1].startswith("-") else command
     files = [path for path in discovery.files if _PROJECT_FILE.fullmatch(path) and not path.startswith(("/", "~"))]
     if _PROJECT_FILE.fullmatch(discovery.failed) and ("/" in discovery.failed or "." in discovery.failed):
         files.insert(0, discovery.failed)
     errors = [find_stable_part(discovery.error)]
-    if _WRONG_FOLDER in discovery.text:
-        program = next(iter(_find_command(discovery)), "")
-        errors = [*_WRONG_FOLDER_ERRORS.get(program, ()), errors[0] or discovery.error]
     return Triggers(
         commands=_keep_valid(" ".join(command)),
         files=_keep_valid(*files) if discovery.rule == "call" else (),

@@ -21,7 +21,7 @@ _MAX_TEXT_LENGTH = 100_000
 _MAX_LESSONS = 3
 # Rules and model together must be this sure, and the rules alone: what a text that reports no work explains is mostly
 # about the work at hand, which the model cannot know.
-_MIN_RATING, _MIN_BY_RULES, _MIN_IN_DISCUSSION = 3.0, 2.0, 5.5
+_MIN_RATING, _MIN_BY_RULES, _MIN_IN_DISCUSSION = 3.5, 2.0, 5.5
 _HOME = re.compile(r"(?:/Users|/home)/[^/\s'\"`:]+(?=/)")
 
 

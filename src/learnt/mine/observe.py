@@ -135,9 +135,7 @@ class _StepReader:
         error = find_error(complaint) if call.does == "run" else find_first_line(complaint)
         if not error or is_conflict(complaint):
             return
-        is_own_doing = any(_has_replaced(past.call, call) for past in self._past)
-        output = _shorten(complaint)
-        failure = make_failure(_shorten_call(call), parts, error, output, self._now, is_own_doing=is_own_doing)
+        failure = make_failure(_shorten_call(call), parts, error, _shorten(complaint), self._now)
         # What was done before the last failure of the same call did not help.
         others = [other for other in self._failed_calls if call.does != "run" or other.call.text != call.text]
         self._failed_calls = [*others, failure][-_MAX_FAILED:]
@@ -240,14 +238,6 @@ def _shows_failure(parts: tuple[Part, ...], output: str) -> bool:
 
 def _acts(part: Part) -> bool:
     return changes_state(part) or part.intent[-1] in ("apply", "plan", "get")
-
-
-def _has_replaced(earlier: Step, call: Step) -> bool:
-    """Return whether an earlier edit replaced a part of the text that an edit looks for."""
-    if call.does != "edit" or earlier.does != "edit" or earlier.path != call.path:
-        return False
-    gone = {line.strip() for line in earlier.before.split("\n")} - {line.strip() for line in earlier.text.split("\n")}
-    return any(len(line) > 2 and line in call.before for line in gone)
 
 
 def _find_failing_check(checks: list[Part], complaint: str, *, has_rule: bool) -> Part:

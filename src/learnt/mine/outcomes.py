@@ -23,6 +23,9 @@ from learnt.text.sentences import is_whole, split_sentences
 _MAX_ACTIONS = 2
 _MIN_ODDS = -0.5
 _MIN_TARGET = 4
+_FINDINGS = re.compile(
+    r"\b[1-9]\d* (?:issue|problem|error|warning|failure|failed|offen[cs]e|finding|violation)", re.IGNORECASE
+)
 _TARGET = re.compile(r"[A-Za-z][\w.-]{3,}")
 
 
@@ -91,7 +94,8 @@ def _is_telling(failure: FailedCall) -> bool:
     part = failure.wrong_part
     if failure.call.does != "run" or part is None or is_about_files(part):
         return False
-    return not failure.is_in_code and not passes_by_itself(failure.error)
+    is_finding = is_check(part) and _FINDINGS.search(failure.error) is not None
+    return not (failure.is_in_code or is_finding or passes_by_itself(failure.error))
 
 
 def _does(part: Part) -> bool:
@@ -101,8 +105,8 @@ def _does(part: Part) -> bool:
 
 def _serves_same_purpose(wrong: Part, right: Part, said: str) -> bool:
     """Return whether another command has done what the failed one should have done."""
-    if wrong.program == right.program:  # `corrections` has not found them alike, so the agent must say so
-        return any(name in said.lower() for name in _list_targets(right) - _list_targets(wrong))
+    if wrong.program == right.program:
+        return False  # `corrections` has not found them alike
     if _list_targets(wrong) & _list_targets(right):
         return True
     return all(part.program.lower() in said.lower() for part in (wrong, right)) or right.text in said

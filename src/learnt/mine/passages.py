@@ -82,6 +82,10 @@ _CLAUSE_END = re.compile(
     re.IGNORECASE,
 )
 
+_SUBORDINATE = re.compile(
+    r"(?:if|when|while|since|because|although|unless|as|wenn|falls|weil|si|quand|cuando|porque)\b", re.IGNORECASE
+)
+
 
 class Passage(Value):
     """The sentences of a paragraph or a list item, and the heading or line that introduces it."""
@@ -404,7 +408,8 @@ def _is_proposal(head: str) -> bool:
 def _list_clauses(text: str) -> Iterator[str]:
     """Yield the parts of a sentence that might be sentences of their own."""
     cuts = [(cut.start(), cut.end(), bool(cut["strong"])) for cut in _CLAUSE_END.finditer(_mask(text))]
-    starts = [0, *(end for _, end, strong in cuts if strong)]
+    # Behind “if …, but …” the condition goes on.
+    starts = [0] if _SUBORDINATE.match(text) else [0, *(end for _, end, strong in cuts if strong)]
     ends = [*(start for start, _, _ in cuts), len(text)]
     yield from (_trim(text[start:end]) for start in starts for end in ends if end > start)
 

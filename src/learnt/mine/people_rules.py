@@ -17,7 +17,7 @@ from learnt.text.verbs import is_base_form, is_past, is_present
 ASKED, RULE, SOFT = "asked", "rule", "soft"
 # The log-odds above which a sentence counts: by the model alone, and if words show a firm rule. Between the last two,
 # the words of a firm rule are doubted, and the person is asked.
-_MIN_ODDS, _MIN_ODDS_OF_DOUBTFUL = 0.5, -3.0
+_MIN_ODDS, _MIN_ODDS_OF_DOUBTFUL = 0.7, -3.0
 _MIN_ODDS_OF_FIRM = {ASKED: -1.5, RULE: -0.5, SOFT: -1.5}
 _MIN_WORDS = 3
 _MAX_HEAD_WORDS = 6

@@ -55,7 +55,11 @@ _STATE = re.compile(
     r"^(?:the )?(?:file |module )?`?[\w/-]+\.\w{1,5}`? (?:contains|includes|defines|has) (?!to\b|no\b)|"
     r"\b(?:has|have) been (?:added|fixed|implemented|updated|changed|created|removed)\b|"
     r"^(?:fixed|added|implemented|updated|created|removed|refactored|done|completed|success\w*)\b|"
-    r"\bis (?:now|complete|done)\b|"
+    r"\bis (?:now|complete|done)\b|\byet$|"
+    r"^(?:the|this|your) (?:\w+ )?(?:implementation|code|changes?|fix|approach|pr|pull request|design|solution|logic) "
+    r"(?:is|are|looks?|seems?) (?:\w+ )?(?:solid|correct|fine|good|clean|sound|ready|complete|great|safe)\b|"
+    r"^(?:the|this) (?:fix|pr|pull request|change|commit|patch|refactoring) (?!needs|has to)\w+s\b|^tests that\b|"
+    r"^(?:prevents|ensures|verifies|adds|fixes|allows|removes|handles|improves|updates|replaces)\b|"
     r"^(?:alle )?tests (?:laufen(?! (?:nur|mit|in|auf|gegen|über|immer)\b)|sind grün|bestehen)\b|"
     r"^(?:tous les )?tests (?:passent|sont verts)\b|"
     r"^(?:tod[oa]s l[oa]s )?(?:tests|pruebas) pasan\b",

@@ -43,7 +43,7 @@ _ANNOUNCES = re.compile(
     r"(?:i|we)(?: have|['’]ve)? (?:also )?(?:learn(?:ed|t)|found(?: out)?|noticed|realised|realized|discovered|"
     r"understood|"
     r"saw) that |"
-    r"(?:make|be) sure (?:to|that you) |(?:in (?:the )?future|next time|from now on|for (?:the )?future),? )",
+    r"(?:make|be) sure (?:to|that you) |(?:in (?:the )?future|from now on|for (?:the )?future),? |next time, )",
     re.IGNORECASE,
 )
 _TOPIC = re.compile(r"^(?:about|regarding|concerning|as for|on) [^.:;!?§`]{2,50}: (?=\S)", re.IGNORECASE)

@@ -29,7 +29,7 @@ _LEADING = re.compile(
     r"(?:lessons?(?: learn(?:ed|t))?|learning|takeaway|important|warning|caution|gotcha|pitfall|tip|hint|fyi|nb|note|"
     r"wichtig|hinweis|attention|importante|nota)\s*[:!–—-] ?|"
     r"(?:also|so|and|but|however|therefore|thus|hence|in general|generally|basically|in short|finally|additionally|"
-    r"furthermore|moreover|going forward|for (?:the )?(?:future|next time)|next time|as a result|in practice|"
+    r"furthermore|moreover|going forward|for (?:the )?(?:future|next time)|as a result|in practice|"
     r"außerdem|also|donc|además),? |please )"
 )
 _BRACKETS = re.compile(r"\s\([^()]*\)")
@@ -118,7 +118,8 @@ def _drop_clauses(text: str, boundary: re.Pattern[str]) -> Iterator[str]:
     for start, end in sorted(ends, reverse=True):
         head = _strip(text[:start])
         is_sentence = len(head) >= _MIN_LENGTH and not _OPEN_END.search(head) and is_whole(head) and _ends_clause(head)
-        is_torn = boundary is _PHRASE and is_progressive(head.rpartition(" ")[2])  # “… or running”: what?
+        last = head.rpartition(" ")[2]
+        is_torn = boundary is _PHRASE and (is_progressive(last) or is_present(last))  # “… it needs”: what?
         if is_sentence and not is_torn and not _CONDITION.match(masked[end:]):
             yield head
 
