@@ -110,48 +110,30 @@ def test_the_command_that_an_error_asked_for_is_learnt() -> None:
     assert found.advice == "Run `go mod tidy` first, then `make test`."
 
 
-def test_a_command_in_the_wrong_folder_tells_that_the_shell_stays() -> None:
-    found = only(
-        observed(
-            ran("cd web && npm run build", "(eval):cd:1: no such file or directory: web", failed=True),
-            ran(f"cd {FOLDER} && npm run build", "done"),
-        )
+def test_a_shell_that_was_left_in_another_folder_teaches_nothing() -> None:
+    assert not observed(
+        ran("cd web && npm run build", "(eval):cd:1: no such file or directory: web", failed=True),
+        ran(f"cd {FOLDER} && npm run build", "done"),
     )
-
-    assert "wrong folder" in found.text
-    assert found.worked == "cd <root> && npm run build"
 
 
 @pytest.mark.parametrize(
-    ("refusal", "advice"),
+    "refusal",
     [
-        (
-            "<tool_use_error>File has not been read yet. Read it first before writing to it.</tool_use_error>",
-            "`Read` the file",
-        ),
-        ("<tool_use_error>String to replace not found in file.\nString: x = 1</tool_use_error>", "Copy the text"),
-        (
-            "<tool_use_error>Found 2 matches of the string to replace, but replace_all is false.</tool_use_error>",
-            "enough lines",
-        ),
-        (
-            "<tool_use_error>File has been modified since read, either by the user or by a linter.</tool_use_error>",
-            "again",
-        ),
+        "<tool_use_error>File has not been read yet. Read it first before writing to it.</tool_use_error>",
+        "<tool_use_error>String to replace not found in file.\nString: x = 1</tool_use_error>",
+        "<tool_use_error>Found 2 matches of the string to replace, but replace_all is false.</tool_use_error>",
+        "<tool_use_error>File has been modified since read, either by the user or by a linter.</tool_use_error>",
+        "InputValidationError: Edit failed due to the following issue:\nAn unexpected parameter `file` was provided",
     ],
 )
-def test_a_refused_edit_and_what_it_took_are_told_once(refusal: str, advice: str) -> None:
+def test_how_a_clients_own_tools_are_called_teaches_nothing_about_the_project(refusal: str) -> None:
     path = f"{FOLDER}/shop.py"
-    round_trip = [
-        *used("Edit", path, refusal, failed=True, text="x = 2", before="x = 1"),
-        *used("Read", path, "x  = 1"),
-        *used("Edit", path, "ok", text="x = 2", before="x  = 1"),
-    ]
-
-    found = only(observed(round_trip, round_trip))
-
-    assert found.rule == "edit"
-    assert advice in found.text
+    assert not observed(
+        used("Edit", path, refusal, failed=True, text="x = 2", before="x = 1"),
+        used("Read", path, "x  = 1"),
+        used("Edit", path, "ok", text="x = 2", before="x  = 1"),
+    )
 
 
 def test_a_formatter_that_rewrote_a_file_is_named() -> None:
@@ -190,15 +172,6 @@ def test_a_file_that_is_elsewhere_is_told_with_both_places() -> None:
 
     assert found.text == "`src/orders/total.py` does not exist: it is in `src/prices`"
     assert found.worked == "src/prices/total.py"
-
-
-def test_a_wrong_parameter_is_told_with_the_tools_own_words() -> None:
-    refusal = (
-        "InputValidationError: Grep failed due to the following issue:\nAn unexpected parameter `file` was provided"
-    )
-    found = only(observed(used("Grep", "", refusal, failed=True), used("Grep", "", "shop.py:1")))
-
-    assert found.text == "`Grep`: An unexpected parameter `file` was provided"
 
 
 LINT = """Exit code 1
