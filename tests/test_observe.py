@@ -197,7 +197,7 @@ def test_what_a_linter_rejected_and_the_edit_that_it_accepted_are_a_constraint()
     )
 
     assert (found.type, found.rule) == ("constraint", "verification")
-    assert found.text == "`make lint` rejects (wrapcheck): error returned from external package is unwrapped"
+    assert found.text == "`wrapcheck` rejects: error returned from external package is unwrapped"
     assert found.worked == '`return nil, fmt.Errorf("total: %w", err)` instead of `return nil, err`'
 
 

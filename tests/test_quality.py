@@ -34,7 +34,7 @@ from learnt.mine.quality import find_flaw, find_flaw_in
         ("Make code better and faster in general", "platitude"),
         ("The project uses Python 3.12 and pytest", "present state"),
         ("Login bug was caused by a null session in the handler", "incident"),
-        ("`make lint` rejects (dupl): lines are duplicate of `…`", "vague"),
+        ("`dupl` rejects: lines are duplicate of `…`", "vague"),
         ("`gh api` with `repos/…/comments`, not `repos/…/comments`", "vague"),
     ],
 )
@@ -47,7 +47,7 @@ def test_what_is_no_learning_is_refused_with_a_reason(title: str, reason: str) -
     [
         "Run `uv run pytest`, not `python -m pytest`: No module named pytest",
         "Close the cursor before the commit",
-        "`make lint` rejects (errcheck): Error return value of `…` is not checked",
+        "`errcheck` rejects: Error return value of `…` is not checked",
         "Run `make fixtures` before the tests of the shop: they read its database",
         "Prices are integers of cents in every table; convert at the door only",
         "The API has a rate limit of 100 requests per minute",

@@ -168,7 +168,10 @@ def _is_just_written(name: str, before: Iterable[PastCall]) -> bool:
 
 def _describe_rule(check: FailedCheck, diagnostic: Diagnostic, change: _LineChange | None, folder: str) -> Discovery:
     message = _generalise_message(generalise(diagnostic.message, folder))
-    text = f"`{' '.join(check.part.intent)}` rejects ({diagnostic.rule}): {message}"
+    # The same linter rejects it, whatever command starts it.
+    is_named = diagnostic.rule.replace("-", "").isalpha()
+    name = f"`{diagnostic.rule}`" if is_named else f"`{' '.join(check.part.intent)}` ({diagnostic.rule})"
+    text = f"{name} rejects: {message}"
     error, worked = f"{message} ({diagnostic.rule})", _show_change(change, diagnostic.rule)
     file = generalise(diagnostic.file, folder)
     return _make_discovery(check.part, text, error=error, worked=worked, excerpt=check.output, file=file)

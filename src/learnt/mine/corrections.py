@@ -42,7 +42,7 @@ from learnt.mine.complaint import (
     states_demand,
 )
 from learnt.mine.refusals import correct_tool_call, find_moved_file, shorten_paths
-from learnt.mine.shell import Part, changes_state, folder_of, is_about_files, is_build, is_check
+from learnt.mine.shell import Part, changes_state, folder_of, is_about_files, is_build, is_check, is_record
 from learnt.model import TITLE_LIMIT, Discovery
 from learnt.text.clean import fold
 from learnt.text.shorten import shorten
@@ -384,7 +384,7 @@ class _Lesson:
             for kind, start, end, first, last in SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
             if kind == "replace"
         ]
-        short_changes = [pair for pair in changes if all(0 < len(piece) <= _MAX_PIECE_LENGTH for piece in pair)]
+        short_changes = [pair for pair in changes if all(map(_is_whole_piece, pair))]
         with_token = [pair for pair in short_changes if token and token[1] in pair[0]]
         return next(iter(with_token or short_changes), None)
 
@@ -398,6 +398,8 @@ class _Lesson:
         failure, success, wrong = self._failure, self._success, self._comparison.wrong
         action = self._find_action()
         if action is not None:
+            if is_record(action) or any(word.startswith("/tmp/") for word in action.words):  # noqa: S108 - a prefix
+                return None
             return describe_prerequisite(
                 wrong, action, failure.error, failure.output, self._folder, cause=self._find_cause(action.text)
             )
@@ -483,6 +485,13 @@ def find_requested_command(output: str, parts: Iterator[Part] | Sequence[Part]) 
         or (len(part.intent) > 1 and " ".join(part.intent) in output)
     )
     return next((part for part in requested if not is_check(part)), None)
+
+
+def _is_whole_piece(piece: str) -> bool:
+    """Return whether a piece of an expression is short, and nothing in it is opened and not closed."""
+    is_even = piece.count('"') % 2 == 0 and piece.count("'") % 2 == 0
+    is_closed = all(piece.count(first) == piece.count(last) for first, last in ("()", "[]", "{}"))
+    return 0 < len(piece) <= _MAX_PIECE_LENGTH and is_even and is_closed and not piece.endswith((" and", " or"))
 
 
 def describe_prerequisite(

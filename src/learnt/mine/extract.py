@@ -37,6 +37,7 @@ _IMPLICATIONS = {
     "revert": "The change would have to be taken back again.",
 }
 _MARKS_EXCEPTION = re.compile(r"^`(?://|#|/\*|@)")
+_REJECTS = re.compile(r"`[^`]+`(?: \(\S+\))? rejects: ")
 _PROJECT_FILE = re.compile(r"[\w.@+/-]+")
 
 
@@ -125,8 +126,9 @@ def _describe_check(discovery: Discovery, text: str) -> tuple[str, str]:
     file = f" in `{discovery.files[0]}`" if discovery.files else ""
     observation = f"`{failed}` complained{file}: {error}."
     if not worked:
-        rejects = text.startswith(f"`{failed}` rejects")
-        return observation, f"Mind this in new code, before `{failed}` says so: {error}." if rejects else f"{text}."
+        return observation, f"Mind this in new code, before `{failed}` says so: {error}." if _REJECTS.match(
+            text
+        ) else f"{text}."
     observation = f"{observation} It passed with {worked}."
     if _MARKS_EXCEPTION.search(worked):
         return observation, f"Avoid it, or mark it where it is meant, with the reason: {worked}."

@@ -91,11 +91,11 @@ _PROJECT_FACT = re.compile(
 )
 _CONTRAST = re.compile(r"\b(?:not|instead|only|never|must|rather)\b", re.IGNORECASE)
 _IS_A_RULE = re.compile(
-    r"\b(?:use|should|must|make|rewrite|replace|remove|prefer|avoid|expect|instead|missing|unhandled|unwrapped)\b|"
-    r"\bnot checked\b",
+    r"\b(?:use|should|must|make|rewrite|replace|remove|prefer|avoid|expect|instead|not checked)\b",
     re.IGNORECASE,
 )
 _PART_OF_SENTENCE = re.compile(
+    r"^(?:ensuring|allowing|preventing|making sure)\b[^,]*$|"
     r"^(?:because|which|whose|that (?:is|are|was|were)|weil|parce que|porque)\b[^,]*$|"
     r"\b(?:the|an|of|and|or|with|from|into|der|und|oder|mit|von|les|et|ou|los|con)$",
     re.IGNORECASE,

@@ -28,7 +28,8 @@ _POINTS_BACK = re.compile(
     r"\b(?:on|in|with|into|to|for|from|of|at|under|outside|inside|within|behind) (?:(?:that|those|these) (?!is\b|"
     r"are\b|way\b)\w+|"
     r"this (?:case|situation|commit|change|context|line|function|test|file)\b)|"
-    r"\b(?:for|of|with|like|than|about) (?:this|that|these|those)\b(?! \w+ing\b)(?=[ ,.;]*(?:$|[,.;]|to\b))",
+    r"\b(?:for|of|with|like|than|about) (?:this|that|these|those)\b(?! \w+ing\b)(?=[ ,.;]*(?:$|[,.;]|to\b))|"
+    r"(?<=[a-z] )(?:those|these) \w+s\b(?! (?:that|which|who|whose)\b)(?!:)",
     re.IGNORECASE,
 )
 # An order or a demand about `it`, before anything is named that it could be.

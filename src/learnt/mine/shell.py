@@ -211,13 +211,18 @@ def is_about_files(part: Part) -> bool:
     return part.program in _LOOKING | _FILE_CHANGERS and not is_formatter(part)
 
 
+def is_record(part: Part) -> bool:
+    """Return whether a part only keeps records of the work in git."""
+    return part.program == "git" and (len(part.intent) < 2 or part.intent[1] in _RECORDS)
+
+
 def changes_state(part: Part) -> bool:
     """Return whether a part can make later commands work: it neither looks, nor checks, nor records work in git."""
     if part.program in _LOOKING | _SETUP_PROGRAMS or not _LOOKING_OPTIONS.isdisjoint(part.words):
         return False
     is_inline = part.program in _RUN_SCRIPTS and bool({"-c", "-e"} & set(part.words))
     request = part.intent[1:]
-    if is_inline or (part.program == "git" and (not request or request[0] in _RECORDS)):
+    if is_inline or is_record(part):
         return False
     last = request[-1] if request else ""
     looks = last in _LOOKS | _LOOKING or last.startswith(_LOOKING_PREFIXES)
