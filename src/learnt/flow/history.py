@@ -40,7 +40,7 @@ from learnt.mine.observe import observe_steps
 from learnt.mine.rejections import RejectionWatch
 from learnt.model import Debrief, Task, Value, text_id
 from learnt.store import mined, session_database, tasks
-from learnt.system.git import Commit, commit_at, commits
+from learnt.system.git import Commit, commit_at, commits, still_stands
 from learnt.text.clean import clean, join_messages
 from learnt.text.redact import redact
 
@@ -134,7 +134,7 @@ class Transcripts:
         task = Task(id=text_id("task", commit.id), title=commit.subject.strip() or commit.id, type="commit")
         discovery = observe_commit(commit.subject, commit.body, commit.files)
         reading = TaskReading(task=task)
-        if discovery is not None:
+        if discovery is not None and still_stands(self._context.root, commit.id, environ=os.environ):
             safe = redact_discovery(self._context, discovery.replace(commit=commit.id), task)
             reading = reading.replace(discoveries=(safe,))
         with self._store.transaction():

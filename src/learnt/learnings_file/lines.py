@@ -67,7 +67,7 @@ def edit_fields(learning: Learning, line: str, *, seen: str | None = None) -> di
     present one any more. If it is not known, a missing action is not an edit. If a person only rewords the title, the
     agent's observation stays. A longer text replaces the observation, and the learning is then the person's.
     """
-    text, present = fold(line), line_of(learning)
+    text, present = fold(line), drop_ids(line_of(learning))
     if text in (seen, present):
         return {}
     if ARROW not in (text if seen is None else seen) or not learning.action:
@@ -76,7 +76,7 @@ def edit_fields(learning: Learning, line: str, *, seen: str | None = None) -> di
     changes = _edit_statement(learning, statement) if statement != old_statement and statement else {}
     if action not in (old_action, learning.action):
         changes["action"] = action
-    if seen in (None, present) and line_of(learning.replace(**changes)) != text:
+    if seen in (None, present) and drop_ids(line_of(learning.replace(**changes))) != text:
         # The parts cannot be told apart any more, so the whole line becomes the statement.
         return {**_edit_statement(learning, text), "action": ""}
     return changes

@@ -62,17 +62,7 @@ _FAILED_TESTS = (
 # Options that change only the output, and not which tests run.
 _OUTPUT_OPTION = re.compile(r"-v+|-race|-count=\d+|-q|--verbose|-failfast|-x|-timeout|\d+m?s|--tb=\w+")
 _MAX_LINES = 400
-_UNKNOWN_NAME = re.compile(
-    r"undefined: (?P<a>\w+)$|[Uu]ndefined name [`'\"](?P<b>\w+)|Cannot find name '(?P<c>\w+)'|"
-    r"Name \"(?P<d>\w+)\" is not defined|name '(?P<e>\w+)' is not defined|"
-    r"use of (?:undeclared|unresolved) (?:type|crate or module|module or unlinked crate|item) `(?P<f>\w+)`|"
-    r"cannot find (?:type|struct, variant or union type|macro|trait|function|value) `(?P<g>\w+)`"
-)
-_IMPORT = re.compile(
-    r"^(?:import\b.*|from \S+ import .*|use [\w:{}, *]+;|(?:const|let) .*\brequire\(.*|(?:[\w.]+ )?\"[\w./~-]+\")$"
-)
-_GO_IMPORT = re.compile(r"^(?:import )?(?:[\w.]+ )?\"([\w./~-]+)\"$")
-_STANDARD_PACKAGE = re.compile(r"[a-z0-9]+(?:/[a-z0-9]+)*")
+_INVALID = re.compile(r"^invalid ([\w -]+): must\b")
 _REJECTED_VALUE = re.compile(
     r"^(?:\s*[\w./-]+:\d+: )?.*?(?:panic: |panicked at .*|Error: |Exception: |[Ff]ailed to |[Ii]nvalid |cannot ).*$",
     re.MULTILINE,
@@ -269,28 +259,6 @@ def _is_code(line: str) -> bool:
     return len(line) <= _MAX_LINE_LENGTH and sum(map(str.isalnum, line)) >= 4
 
 
-def learn_from_imports(
-    part: Part, fixed: Iterable[Diagnostic], edits: Sequence[PastCall], folder: str
-) -> Iterator[Discovery]:
-    """Yield where an unknown name is imported from, unless it is in the standard library."""
-    names = set()
-    for diagnostic in fixed:
-        name = _first_group(_UNKNOWN_NAME, diagnostic.message)
-        line = _find_import(name, _filter_edits(diagnostic.file, edits)) if name and name not in names else ""
-        package = _GO_IMPORT.match(line)
-        if not line or (package and _STANDARD_PACKAGE.fullmatch(package[1])):
-            continue
-        names.add(name)
-        yield _make_discovery(
-            part,
-            f"Import `{name}` with `{line}`",
-            error=generalise(diagnostic.message, folder),
-            worked=f"the import `{line}`",
-            excerpt=diagnostic.message,
-            file=generalise(diagnostic.file, folder),
-        )
-
-
 def learn_from_rejected_values(
     part: Part, output: str, complaint: str, edits: Sequence[PastCall], folder: str
 ) -> Iterator[Discovery]:
@@ -304,9 +272,10 @@ def learn_from_rejected_values(
             if change is not None:
                 file, before, after = change
                 demand = generalise(_QUOTED_VALUE.sub("`…`", error, count=1), folder)
+                said = _INVALID.sub(r"the \1 must", demand.replace(" `…`", ""))
                 yield _make_discovery(
                     part,
-                    f"{_name_callee(before, value)}{demand.replace(' `…`', '')}: write `{after}`",
+                    f"{_name_callee(before, value)}{said}: write `{after}`",
                     error=generalise(demand, folder),
                     worked=f"`{after}` instead of `{before}`",
                     excerpt=demand,
@@ -336,23 +305,6 @@ def _first_group(pattern: re.Pattern[str], message: str) -> str:
 def _filter_edits(file: str, edits: Iterable[PastCall]) -> list[PastCall]:
     name = file.rpartition("/")[2]
     return [past for past in edits if past.call.does == "edit" and past.call.path.rpartition("/")[2] == name]
-
-
-def _find_import(name: str, edits: Iterable[PastCall]) -> str:
-    """Return the line in an edit that imports a name; empty if there is none."""
-    for past in edits:
-        old = {line.strip() for line in past.call.before.split("\n")}
-        for line in map(str.strip, past.call.text.split("\n")):
-            if line not in old and len(line) <= 120 and _IMPORT.match(line) and _imports(line, name):
-                return line
-    return ""
-
-
-def _imports(line: str, name: str) -> bool:
-    path = _GO_IMPORT.match(line)
-    if path:
-        return path[1].rpartition("/")[2] == name or line.startswith((f"{name} ", f"import {name} "))
-    return re.search(rf"\b{re.escape(name)}\b", line) is not None
 
 
 def _name_callee(line: str, value: str) -> str:

@@ -105,6 +105,7 @@ _NO_PROGRAM = lazy_pattern(
     r"no such (?:sub)?command: [`'\"](?P<e>[\w-]+)|"
     r"\"(?P<f>[\w./@+-]+)\": executable file not found|spawn (?P<g>[\w./@+-]+) ENOENT|No module named '?(?P<h>[\w.]+)"
 )
+_INTRODUCTION = lazy_pattern(r"; [^;:]*:\s*$")  # of what follows in the next line
 # Every system has these: if a shell does not find one, only its path is broken.
 _ALWAYS_THERE = frozenset(
     "awk basename cat chmod cp cut date dirname echo env find git grep head ls mkdir mv rm sed sh sleep sort tail tee "
@@ -303,7 +304,8 @@ def generalise_paths(text: str, folder: str = "") -> str:
 def generalise_error(text: str, folder: str = "") -> str:
     """Return an error in general terms, without the prefix that a shell or a program adds."""
     match = _JSON_MESSAGE.match(text)
-    return generalise(_ERROR_PREFIX.sub("", match[1] if match else text), folder).rstrip(" .:")
+    error = generalise(_ERROR_PREFIX.sub("", match[1] if match else text), folder)
+    return _INTRODUCTION.sub("", error).rstrip(" .:;")
 
 
 def find_stable_part(text: str) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
 from itertools import pairwise
 
 from learnt.mine.calls import (
@@ -57,10 +56,6 @@ _WRONG_FOLDER = re.compile(
     r"could not open directory|does not contain main module",
     re.IGNORECASE,
 )
-_UNPARSED = re.compile(
-    r"failed to parse jq|jq: error: syntax|jq: \d+ compile error|unterminated|unexpected token", re.IGNORECASE
-)
-_TOKEN = re.compile(r"unexpected (?:token )?[\"']?([^\s\"',]+)")
 # Errors about how a program was called: what was changed need not be named in them.
 _USAGE = re.compile(
     r"\busage:|no matches found|(?:parse|syntax) error|failed to parse|HTTP 4\d\d|too (?:many|few)|requires|required|"
@@ -81,6 +76,7 @@ _SETTINGS_FILE = re.compile(
     r"Gem)file)$"
 )
 _NAME = re.compile(r"[A-Za-z][\w.-]{3,}")
+_NO_RESOURCE = re.compile(r"HTTP 404|^(?:\w+: )?not found\b", re.IGNORECASE)
 # Options that only choose which tests run.
 _SELECTS = re.compile(r"--?(?:run|k|t|m|p|pl|filter|grep|only|match|name|tests?|package|spec|file)\b|--$")
 # Options that change what a test expects.
@@ -166,8 +162,6 @@ class _Lesson:
             return self._describe_folder()
         if not comparison.removed and not comparison.added:
             return self._describe_prerequisite()
-        if _UNPARSED.search(failure.output) and (pieces := self._find_changed_piece()):
-            return self._describe_rewriting(*pieces)
         return None if is_rewritten or not self._is_related() else self._describe_change()
 
     # What differs
@@ -206,6 +200,8 @@ class _Lesson:
             return self._shows_form()
         is_incident = "<id>" in failure.reason(self._folder)  # it is about one commit or object
         if (is_incident and not rejects_option(failure.error)) or self._changes_checks(added):
+            return False
+        if any("$" in word for word in removed) or (_NO_RESOURCE.search(failure.error) and not _nest(removed, added)):
             return False
         return self._explains_replacement(removed, added) if removed and added else self._explains_option(added)
 
@@ -327,8 +323,7 @@ class _Lesson:
         text = head if rejects_option(failure.error) else self._title(head)
         if len(head) > TITLE_LIMIT:
             demand = self._title(f"`{command}`")
-            used = self._title(f"Use `{right}`")
-            text = demand if ": " in demand and states_demand(demand) else used if ": " in used else shorten(head)
+            text = demand if ": " in demand and states_demand(demand) else shorten(head)
         return self._make(text, failed=wrong, worked=right) if len(text) <= TITLE_LIMIT else None
 
     def _say_change(self, command: str, wrong: str, right: str) -> str:
@@ -372,34 +367,13 @@ class _Lesson:
     def _show_words(self, words: Sequence[str]) -> str:
         return " ".join(dict.fromkeys(format_command(Part(words=(word,)), self._folder) for word in words))
 
-    def _find_changed_piece(self) -> tuple[str, str] | None:
-        """Return the piece of a long expression that could not be parsed, and its replacement."""
-        removed, added = (_join(runs) for runs in (self._comparison.removed, self._comparison.added))
-        if len(removed) != 1 or len(added) != 1:
-            return None
-        old, new = removed[0].strip("'\"").split(), added[0].strip("'\"").split()
-        token = _TOKEN.search(self._failure.output)
-        changes = [
-            (" ".join(old[start:end]), " ".join(new[first:last]))
-            for kind, start, end, first, last in SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-            if kind == "replace"
-        ]
-        short_changes = [pair for pair in changes if all(map(_is_whole_piece, pair))]
-        with_token = [pair for pair in short_changes if token and token[1] in pair[0]]
-        return next(iter(with_token or short_changes), None)
-
-    def _describe_rewriting(self, old: str, new: str) -> Discovery:
-        command = name_command(self._comparison.wrong)
-        before, after = (f"{command} … {piece}".replace("`", "'") for piece in (old, new))
-        return self._make(self._title(f"Within `{command}` write `{new}`, not `{old}`"), failed=before, worked=after)
-
     def _describe_prerequisite(self) -> Discovery | None:
         """Return what was run or written in between, so that the same command works now."""
         failure, success, wrong = self._failure, self._success, self._comparison.wrong
         action = self._find_action()
         if action is not None:
-            if is_record(action) or any(word.startswith("/tmp/") for word in action.words):  # noqa: S108 - a prefix
-                return None
+            if "<id>" in failure.reason(self._folder):
+                return None  # it is about one commit or object
             return describe_prerequisite(
                 wrong, action, failure.error, failure.output, self._folder, cause=self._find_cause(action.text)
             )
@@ -476,6 +450,12 @@ class _Lesson:
         return discovery.replace(observed=fold(f"{observed} {cause}"), advice=f"Use `{worked}`.")
 
 
+def _nest(removed: Sequence[str], added: Sequence[str]) -> bool:
+    """Return whether one of two addresses contains all the names of the other, so that they may mean the same."""
+    some, others = (set(re.findall(r"[A-Za-z_-]{2,}", " ".join(words).partition("?")[0])) for words in (removed, added))
+    return some <= others or others <= some
+
+
 def find_requested_command(output: str, parts: Iterator[Part] | Sequence[Part]) -> Part | None:
     """Return a command that the output asked for and that was then run."""
     requested = (
@@ -484,14 +464,7 @@ def find_requested_command(output: str, parts: Iterator[Part] | Sequence[Part]) 
         if (len(part.words) > 1 and " ".join(part.words[:3]) in output)
         or (len(part.intent) > 1 and " ".join(part.intent) in output)
     )
-    return next((part for part in requested if not is_check(part)), None)
-
-
-def _is_whole_piece(piece: str) -> bool:
-    """Return whether a piece of an expression is short, and nothing in it is opened and not closed."""
-    is_even = piece.count('"') % 2 == 0 and piece.count("'") % 2 == 0
-    is_closed = all(piece.count(first) == piece.count(last) for first, last in ("()", "[]", "{}"))
-    return 0 < len(piece) <= _MAX_PIECE_LENGTH and is_even and is_closed and not piece.endswith((" and", " or"))
+    return next((part for part in requested if not (is_check(part) or is_record(part))), None)
 
 
 def describe_prerequisite(

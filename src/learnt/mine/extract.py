@@ -132,8 +132,6 @@ def _describe_check(discovery: Discovery, text: str) -> tuple[str, str]:
     observation = f"{observation} It passed with {worked}."
     if _MARKS_EXCEPTION.search(worked):
         return observation, f"Avoid it, or mark it where it is meant, with the reason: {worked}."
-    if worked.startswith("the import"):
-        return observation, f"Add {worked} in the same edit."
     return observation, f"Write it so from the start, for example {worked}."
 
 

@@ -23,7 +23,6 @@ from learnt.mine.checks import (
     has_failed_tests,
     learn_from_edits,
     learn_from_formatter,
-    learn_from_imports,
     learn_from_rejected_values,
     learn_from_repair,
 )
@@ -190,7 +189,6 @@ class _StepReader:
             # A check that stops at its first error says nothing about others. Code whose tests ran was compiled.
             if fixed and (not complaint or current or has_failed_tests(complaint)):
                 yield from learn_from_edits(check, fixed, before, between, self._folder)
-                yield from learn_from_imports(check.part, fixed, between, self._folder)
             yield from learn_from_repair(check, complaint, between, self._folder)
             if not complaint:
                 yield from learn_from_formatter(check, between, self._folder)

@@ -77,7 +77,9 @@ def find_moved_file(failure: FailedCall, success: WorkingCall) -> Settlement:
     for path in (*filter(None, [success.call.path]), *_list_paths(success.parts)):
         if path == missing:
             return False, None
-        if path.rpartition("/")[2] == missing.rpartition("/")[2] or (suggestion and path.endswith(suggestion[1])):
+        name, wanted = path.rpartition("/")[2], missing.rpartition("/")[2]
+        is_suggested = suggestion is not None and path.endswith(suggestion[1]) and not wanted.startswith(f"{name}.")
+        if name == wanted or is_suggested:
             return True, _explain_moved_file(failure, success, missing, path)
     return False, None
 

@@ -501,7 +501,8 @@ def _show_change(change: _Change, message: str, *, is_only: bool) -> str:
     is_related = shared > 1 or (shared == 1 and (is_only or len(new) <= _FEW_WORDS))
     if _SUPPRESSED.search(best):
         return ""
-    if not is_related and not (is_only and len(added) == 1 and _STATEMENT.match(best)):
+    is_single = is_only and len(added) == 1 and len(removed) <= 1 and _STATEMENT.match(best)
+    if not is_related and not is_single:
         worst = max(removed, key=lambda line: len(wanted & set(words(line))), default="")
         is_telling = len(wanted & set(words(worst))) > 1 and worst[0].isalnum()
         return f"nothing like `{_cut_line(worst)}`" if is_telling else ""

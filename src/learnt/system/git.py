@@ -7,6 +7,7 @@ that the user's or the system's configuration names, such as Git LFS, still run.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 
 from learnt.errors import LearntError
@@ -59,6 +60,8 @@ _KEYS_OF_PROGRAMS = {
     "driver": "false",
 }
 _OWN_SCOPES = ("local", "worktree")
+_MIN_TELLING_LENGTH, _MAX_TELLING_LINES = 16, 20
+_TEXT_FILE = re.compile(r"\.(?:md|rst|txt|adoc)$|(?:^|/)(?:changes|changelog|history|news|authors)\b", re.IGNORECASE)
 _FIELD, _RECORD = "\x01", "\x02"  # not \x1f and \x1e, which `strip` would remove as white space
 
 
@@ -159,3 +162,39 @@ def commit_at(folder: str, at_ms: int, *, environ: Mapping[str, str]) -> str:
     """Return the newest commit of the current branch that is not later than the given time; empty if there is none."""
     words = ("rev-list", "-1", f"--before=@{at_ms // 1000}", "HEAD")
     return (git(folder, *words, environ=environ, check=False) or "").strip()
+
+
+def still_stands(folder: str, commit: str, *, environ: Mapping[str, str]) -> bool:
+    """Return whether most lines that a commit added are still there, or most that it only removed are still gone."""
+    shown = git(
+        folder,
+        "show",
+        "--format=",
+        "--unified=0",
+        "--no-ext-diff",
+        "--no-textconv",
+        commit,
+        environ=environ,
+        check=False,
+    )
+    added, removed = _read_lines(shown or "", "+"), _read_lines(shown or "", "-")
+    lines = added or removed
+    if not lines:
+        return True
+    words = [word for line in lines for word in ("-e", line)]
+    found = git(folder, "grep", "-I", "-h", "-F", "--no-textconv", *words, "HEAD", environ=environ, check=False) or ""
+    present = sum(line in found for line in lines)
+    return 2 * present >= len(lines) if added else 2 * present <= len(lines)
+
+
+def _read_lines(diff: str, sign: str) -> list[str]:
+    """Return the longest lines of code that a diff adds or removes, or lines of texts if there is no code."""
+    code: list[str] = []
+    texts: list[str] = []
+    path = ""
+    for line in diff.splitlines():
+        if line.startswith(("--- ", "+++ ")):
+            path = line[4:]
+        elif line.startswith(sign) and len(line.strip()) >= _MIN_TELLING_LENGTH:
+            (texts if _TEXT_FILE.search(path) else code).append(line[1:].strip())
+    return sorted(dict.fromkeys(code or texts), key=len, reverse=True)[:_MAX_TELLING_LINES]
