@@ -102,7 +102,10 @@ _NOT_NEEDED = re.compile(
     r"\blong since\b|\bobsolete\b",
     re.IGNORECASE,
 )
-_FOR_NOW = re.compile(r"\b(?:for now|temporar\w+|again|any ?more)\b", re.IGNORECASE)
+# What holds for a while, or only compared with what was before.
+_FOR_NOW = re.compile(
+    r"\b(?:for now|temporar\w+|again|any ?more|(?:more|less|better) (?!than)\w+|latest)\b", re.IGNORECASE
+)
 # A sentence about the commit itself, about a defect, or a step of an argument.
 _ABOUT_COMMIT = re.compile(
     r"^(?:(?:fix|add|remov|updat|chang|mov|renam|switch|mak|us|allow|introduc|implement|revert)(?:e?s|ing)\b|"

@@ -99,6 +99,8 @@ def compare_commands(
         return None  # to look at something is another goal
     places = _align(wrong, right)
     if places is None:
+        if is_about_files(wrong) and not is_about_files(right) and missing != wrong.program:
+            return None
         is_instead = _does_same_job(wrong, right) or (missing == wrong.program and _shares_request(wrong, right))
         is_instead = is_instead or _prints_command(right, printed, wrong) or _has_same_words(wrong, right)
         return _make_comparison(wrong, right, 0, _find_script(right)) if is_instead else None
@@ -198,8 +200,9 @@ def _is_same_program(first: str, second: str) -> bool:
 
 def _name_program(word: str) -> str:
     """Return the name of a program, a script or a module: `seed` for `app/seed.py` and `app.seed`."""
-    name = _SCRIPT_ENDING.sub("", word.strip("'\"").rpartition("/")[2])
-    return name.rpartition(".")[2] if _MODULE.fullmatch(name) else name
+    folder, _, name = word.strip("'\"").rpartition("/")
+    name = _SCRIPT_ENDING.sub("", name)
+    return name.rpartition(".")[2] if not folder and _MODULE.fullmatch(name) else name
 
 
 def _does_same_job(wrong: Part, right: Part) -> bool:

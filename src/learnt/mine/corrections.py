@@ -76,7 +76,7 @@ _SETTINGS_FILE = re.compile(
     r"Gem)file)$"
 )
 _NAME = re.compile(r"[A-Za-z][\w.-]{3,}")
-_NO_RESOURCE = re.compile(r"HTTP 404|^(?:\w+: )?not found\b", re.IGNORECASE)
+_NO_RESOURCE = re.compile(r"HTTP 404|\"not found\"|^(?:\w+: )?not found\b", re.IGNORECASE | re.MULTILINE)
 # Options that only choose which tests run.
 _SELECTS = re.compile(r"--?(?:run|k|t|m|p|pl|filter|grep|only|match|name|tests?|package|spec|file)\b|--$")
 # Options that change what a test expects.
@@ -201,7 +201,7 @@ class _Lesson:
         is_incident = "<id>" in failure.reason(self._folder)  # it is about one commit or object
         if (is_incident and not rejects_option(failure.error)) or self._changes_checks(added):
             return False
-        if any("$" in word for word in removed) or (_NO_RESOURCE.search(failure.error) and not _nest(removed, added)):
+        if any("$" in word for word in removed) or (_NO_RESOURCE.search(failure.output) and not _nest(removed, added)):
             return False
         return self._explains_replacement(removed, added) if removed and added else self._explains_option(added)
 
@@ -372,8 +372,9 @@ class _Lesson:
         failure, success, wrong = self._failure, self._success, self._comparison.wrong
         action = self._find_action()
         if action is not None:
-            if "<id>" in failure.reason(self._folder):
-                return None  # it is about one commit or object
+            is_of_object = wrong.program == "git" and "<id>" in failure.reason(self._folder)
+            if is_of_object or "/tmp/" in action.text:  # noqa: S108 - a part of a path
+                return None  # it is about one commit or one day
             return describe_prerequisite(
                 wrong, action, failure.error, failure.output, self._folder, cause=self._find_cause(action.text)
             )
@@ -452,8 +453,10 @@ class _Lesson:
 
 def _nest(removed: Sequence[str], added: Sequence[str]) -> bool:
     """Return whether one of two addresses contains all the names of the other, so that they may mean the same."""
-    some, others = (set(re.findall(r"[A-Za-z_-]{2,}", " ".join(words).partition("?")[0])) for words in (removed, added))
-    return some <= others or others <= some
+    addresses = [" ".join(words).strip("'\"").partition("?")[0] for words in (removed, added)]
+    some, others = (set(re.findall(r"[A-Za-z_-]{2,}", address)) for address in addresses)
+    is_same_kind = addresses[0][-1:].isdecimal() == addresses[1][-1:].isdecimal()  # one thing, or a list of things
+    return is_same_kind and (some <= others or others <= some)
 
 
 def find_requested_command(output: str, parts: Iterator[Part] | Sequence[Part]) -> Part | None:
