@@ -259,9 +259,9 @@ SETTINGS = (
     Setting(
         "ask_agent",
         "Whether agents are asked to write down what they find out: `when_worth` (a line at the start of a "
-        "conversation says how; after an error was overcome and nothing was written, the next prompt asks for it, once "
-        "in a conversation), `never`, or `insist` (the end of the turn asks for it already, which takes another turn, "
-        "where the client can).",
+        "conversation says how; after an error was overcome or you corrected the agent, and nothing was written, the "
+        "next prompt asks for it, once in a conversation), `never`, or `insist` (the end of the turn asks for it "
+        "already, which takes another turn, where the client can).",
         choices=("when_worth", "never", "insist"),
         by="person",
     ),

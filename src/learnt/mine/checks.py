@@ -51,7 +51,7 @@ _DETAILS_OF_ONE_PLACE = re.compile(
 )
 _IN_BRACKETS = re.compile(r" \(.*\)$")
 # A quoted name. A quotation with spaces is not replaced, because it is a reason.
-_QUOTED = re.compile(r"`[^`\s]*`|\"[^\"\s]*\"|'[^'\s]*'")
+_QUOTED = re.compile(r"`[^`]*`|\"[^\"\s]*\"|'[^'\s]*'")
 _HALF_OUTPUT_LENGTH = 20_000
 _FAILED_TESTS = (
     re.compile(r"^--- FAIL: \w+", re.MULTILINE),  # go
@@ -62,6 +62,7 @@ _FAILED_TESTS = (
 # Options that change only the output, and not which tests run.
 _OUTPUT_OPTION = re.compile(r"-v+|-race|-count=\d+|-q|--verbose|-failfast|-x|-timeout|\d+m?s|--tb=\w+")
 _MAX_LINES = 400
+_TEMPORARY = re.compile(r"\b(?:temporar\w+|todo|fixme|for now|will be|later)\b", re.IGNORECASE)
 _INVALID = re.compile(r"^invalid ([\w -]+): must\b")
 _REJECTED_VALUE = re.compile(
     r"^(?:\s*[\w./-]+:\d+: )?.*?(?:panic: |panicked at .*|Error: |Exception: |[Ff]ailed to |[Ii]nvalid |cannot ).*$",
@@ -190,8 +191,8 @@ def _show_change(change: _LineChange | None, rule: str) -> str:
         return ""
     before, after = change
     if match := _SUPPRESSED.search(after):
-        if rule not in after:
-            return ""  # it suppresses another rule
+        if rule not in after or _TEMPORARY.search(after):
+            return ""  # it suppresses another rule, or is no example for others
         start = max(after.rfind(marker, 0, match.start()) for marker in ("//", "#", "/*", "@", "#["))
         return f"`{after[max(start, 0) :]}`"
     return f"`{after}` instead of `{before}`" if before else f"`{after}`"

@@ -118,6 +118,10 @@ _ABOUT_DEFECT = re.compile(
     r"\b(?:problems?|issues?|bugs?|regression|fix(?:es|ed)?|work ?around|this test|the test|while at it)\b",
     re.IGNORECASE,
 )
+_DRAWBACK = re.compile(
+    r"\b(?:problem|trouble|drawback|downside|issue) (?:with|of) (?:this|that|the old|the previous|the former)\b",
+    re.IGNORECASE,
+)
 _CONTINUES = re.compile(
     r"(?:but|however|instead|therefore|thus|so|then|also|still|now|as such|otherwise|and|hence|for example|"
     r"basically)\b",
@@ -282,6 +286,8 @@ def _explain_decision(subject: str, passages: list[Passage]) -> str:
 
 
 def _find_rule(passage: Passage) -> Lesson | None:
+    if any(map(_DRAWBACK.search, passage.sentences)):
+        return None
     has_reason = sum(map(_explains, passage.sentences)) > 0
     return find_lesson(passage, least=_MIN_RATING, may_lead=partial(_states_rule, has_reason=has_reason))
 

@@ -351,7 +351,7 @@ class _Lesson:
             return f"Use `{right}` instead of `{wrong}`"
         if len(command) + len(less) + len(more) > _MAX_PIECE_LENGTH and " " not in less + more:
             less, more = shorten_paths(less, more)
-        return f"`{command}` with `{more}`, not `{less}`"
+        return f"Run `{command}` with `{more}`, not `{less}`"
 
     def _name_target(self, command: str) -> str:
         """Return the command with the thing that the error is about, if the error names it."""

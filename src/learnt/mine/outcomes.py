@@ -105,8 +105,8 @@ def _does(part: Part) -> bool:
 
 def _serves_same_purpose(wrong: Part, right: Part, said: str) -> bool:
     """Return whether another command has done what the failed one should have done."""
-    if wrong.program == right.program:
-        return False  # `corrections` has not found them alike
+    if wrong.program == right.program or (is_check(wrong) and is_check(right)):
+        return False  # `corrections` has not found them alike, or another check passed
     if _list_targets(wrong) & _list_targets(right):
         return True
     return all(part.program.lower() in said.lower() for part in (wrong, right)) or right.text in said

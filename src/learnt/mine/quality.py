@@ -178,8 +178,8 @@ def _check_remedy(title: str, action: str) -> str:
     """Return a flaw unless the texts contain a rule or an example that a check accepts."""
     if action.startswith("Mind this in new code") and not _IS_A_RULE.search(title):
         return "too vague: it says what is wrong, not what to do"
-    elided = title.count("`…`") > 1 or title.endswith("`…`")
-    if elided and "for example" not in action and "mark it where it is meant" not in action:
+    elided = title.count("`…`") > 1 and "for example" not in action
+    if (elided or title.endswith("`…`")) and "mark it where it is meant" not in action:
         return "too vague: what matters is left out"
     return ""
 
