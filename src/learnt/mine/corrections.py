@@ -153,7 +153,9 @@ class _Lesson:
         if self._find_requested() is not None:
             return self._describe_prerequisite()
         if comparison.has_other_start:
-            return None if is_rewritten and not failure.missing else self._describe_program()
+            # Another command that runs fewer tests is no remedy.
+            is_other_check = failure.is_in_code and is_check(comparison.wrong) and is_check(comparison.right)
+            return None if (is_rewritten or is_other_check) and not failure.missing else self._describe_program()
         if comparison.new_settings and not self._list_actions_before():
             return None if is_rewritten else self._describe_settings()
         if any(mentions(failure.error, setting.partition("=")[0]) for setting in comparison.dropped_settings):
