@@ -13,7 +13,7 @@ from learnt import InvalidValue, Memory
 from learnt.doors.mcp.words import format_learning
 from learnt.model import Learning
 from learnt.store import happened, migrate
-from learnt.store.happened import ASK, KEPT, Notice, NoticeRecord
+from learnt.store.happened import ASK, KEPT, NoticeRecord, PendingNotice
 from learnt.text.records import as_record
 from tests.conftest import Clock
 from tests.support.doors import Learnt
@@ -217,8 +217,8 @@ def test_a_notice_is_told_once_in_a_conversation(memory: Memory, clock: Clock) -
     assert not happened.add_notice(database, "task_1", ASK, at=7)
     assert happened.unshown_notices(database, "task_2") == []
     assert happened.unshown_notices(database, "task_1") == [
-        Notice(task="task_1", what=ASK, created_at=5),
-        Notice(task="task_1", what=KEPT, subject="learn_1", created_at=6),
+        PendingNotice(task="task_1", what=ASK, created_at=5),
+        PendingNotice(task="task_1", what=KEPT, subject="learn_1", created_at=6),
     ]
     happened.mark_notice_shown(database, "task_1", ASK, at=8)
     assert [notice.what for notice in happened.unshown_notices(database, "task_1")] == [KEPT]

@@ -112,7 +112,7 @@ def _correct_command(failure: FailedCall, success: WorkingCall) -> Settlement:
             printed=success.output,
         )
         if comparison is not None and _sends_alike(comparison):
-            lesson = _Lesson(failure, success, comparison)
+            lesson = _Correction(failure, success, comparison)
             if lesson.is_worth_learning():
                 return True, lesson.find()
             return not is_about_files(wrong), None  # a missing file may be found elsewhere
@@ -126,7 +126,7 @@ def _sends_alike(comparison: Comparison) -> bool:
     return bool(_SENDS & set(comparison.wrong.words)) == bool(_SENDS & set(comparison.right.words))
 
 
-class _Lesson:
+class _Correction:
     """What a command that failed and one that worked teach."""
 
     def __init__(self, failure: FailedCall, success: WorkingCall, comparison: Comparison) -> None:

@@ -35,7 +35,7 @@ from learnt.mine.complaint import (
     was_aborted,
 )
 from learnt.mine.corrections import find_correction
-from learnt.mine.outcomes import Turn
+from learnt.mine.outcomes import TurnWatch
 from learnt.mine.shell import Part, changes_state, is_about_files, is_check, is_formatter, split_command
 from learnt.model import Discovery
 from learnt.text.triggers import beginning_and_end
@@ -90,7 +90,7 @@ class _StepReader:
         self._past: list[PastCall] = []
         self._said: list[tuple[int, str]] = []
         self._now = 0
-        self._turn = Turn(folder)
+        self._turn = TurnWatch(folder)
         self._settled: list[FailedCall] = []
 
     def read(self, step: Step) -> Iterator[Discovery]:
@@ -126,7 +126,7 @@ class _StepReader:
 
     def end_turn(self) -> Iterator[Discovery]:
         """Yield what the turn teaches as a whole, and begin another one."""
-        turn, self._turn = self._turn, Turn(self._folder)
+        turn, self._turn = self._turn, TurnWatch(self._folder)
         yield from turn.find_lesson(self._settled)
         self._settled = []
 

@@ -29,7 +29,7 @@ _FINDINGS = re.compile(
 _TARGET = re.compile(r"[A-Za-z][\w.-]{3,}")
 
 
-class Turn:
+class TurnWatch:
     """The calls since the last prompt, and what the agent said after them."""
 
     def __init__(self, folder: str) -> None:

@@ -131,7 +131,7 @@ class Utterance(Value):
     """When it was said."""
 
 
-class _Talk(Value):
+class _SpokenSentence(Value):
     """A sentence of a prompt, and what it says."""
 
     sentence: Sentence
@@ -159,7 +159,7 @@ def read_prompt(prompt: str) -> list[Utterance]:
     return list({utterance.text.casefold(): utterance for utterance in utterances if utterance.text}.values())
 
 
-def _read_talks(text: str) -> list[_Talk]:
+def _read_talks(text: str) -> list[_SpokenSentence]:
     """Return the sentences of a text that are not quoted, each with the part that may state something."""
     own, talks = own_words(text), []
     foreign_from = 0 if _looks_pasted(text) else _find_foreign(text)
@@ -169,7 +169,7 @@ def _read_talks(text: str) -> list[_Talk]:
         if _FOREIGN_LINE.match(sentence.text) or len(sentence.text) > words.MAX_SENTENCE:
             continue
         part = _cut_task(sentence.text)
-        talk = _Talk(sentence=sentence, text=part, masked=mask(part))
+        talk = _SpokenSentence(sentence=sentence, text=part, masked=mask(part))
         reports = words.REPORTED.match(strip_lead(talk.masked)) is not None
         talks.append(talk.replace(own=sentence.start < foreign_from and not reports))
         if reports or _ABOUT_TEXT.search(talk.masked):
@@ -220,9 +220,9 @@ def _starts_rule(masked: str) -> bool:
     return any(pattern.match(plain) for pattern in starts)
 
 
-def _judge(talks: Sequence[_Talk]) -> list[_Talk]:
+def _judge(talks: Sequence[_SpokenSentence]) -> list[_SpokenSentence]:
     """Return the sentences with their force; list items have that of the sentence that introduces them."""
-    judged: list[_Talk] = []
+    judged: list[_SpokenSentence] = []
     head = ""
     for number, talk in enumerate(talks):
         is_item = talk.sentence.kind == ITEM
@@ -241,7 +241,7 @@ def _judge(talks: Sequence[_Talk]) -> list[_Talk]:
     return _judge_by_next(judged)
 
 
-def _judge_by_next(talks: list[_Talk]) -> list[_Talk]:
+def _judge_by_next(talks: list[_SpokenSentence]) -> list[_SpokenSentence]:
     """Let a sentence that only points back (`Remember that.`, `Always!`) count for the sentence before it."""
     for number in range(1, len(talks)):
         before, talk = talks[number - 1], talks[number]
@@ -257,7 +257,7 @@ def _judge_by_next(talks: list[_Talk]) -> list[_Talk]:
     return talks
 
 
-def _is_pointing_request(talk: _Talk) -> bool:
+def _is_pointing_request(talk: _SpokenSentence) -> bool:
     """Return whether a sentence asks to remember or to keep to what was said before it."""
     if memory := words.MEMORY.match(talk.main):
         return bool(_ANAPHOR.fullmatch(talk.main[memory.end() :].strip(" ,:")))
@@ -271,7 +271,7 @@ def _weigh_head(masked: str) -> str:
     return RULE if _HEAD.search(masked) else ""
 
 
-def _counts(talks: Sequence[_Talk], number: int, outer: Sequence[int]) -> bool:
+def _counts(talks: Sequence[_SpokenSentence], number: int, outer: Sequence[int]) -> bool:
     """Return whether a sentence is kept. Of what may be pasted, only what is plainly a rule is."""
     talk = talks[number]
     if not talk.force or _is_remedy(talks, number):
@@ -279,13 +279,13 @@ def _counts(talks: Sequence[_Talk], number: int, outer: Sequence[int]) -> bool:
     return talk.own or (talk.force != SOFT and talk.sentence.block in outer)
 
 
-def _list_outer_blocks(talks: Sequence[_Talk]) -> tuple[int, ...]:
+def _list_outer_blocks(talks: Sequence[_SpokenSentence]) -> tuple[int, ...]:
     """Return the paragraphs at both ends of a prompt, where people add their own words to what they paste."""
     blocks = sorted({talk.sentence.block for talk in talks})
     return (*blocks[:_OUTER_BLOCKS], *blocks[-_OUTER_BLOCKS:])
 
 
-def _is_remedy(talks: Sequence[_Talk], number: int) -> bool:
+def _is_remedy(talks: Sequence[_SpokenSentence], number: int) -> bool:
     """Return whether a sentence only gives the remedy or the reason of the rule before it."""
     if not number or not talks[number - 1].force or talks[number - 1].sentence.block != talks[number].sentence.block:
         return False
@@ -304,7 +304,7 @@ def list_names(text: str, *, least: int = _MIN_NAME) -> set[str]:
     return {name.rstrip("s") for name in names | parts if name not in _COMMON}
 
 
-def _state(talks: Sequence[_Talk], number: int) -> Utterance:
+def _state(talks: Sequence[_SpokenSentence], number: int) -> Utterance:
     """Return what a sentence says, with what stands beside it."""
     talk, after, before = talks[number], _list_beside(talks, number), _find_before(talks, number)
     is_rule = talk.force != ASKED and any(follower.force == RULE for follower in after)
@@ -332,9 +332,9 @@ def _join(before: Sequence[str], text: str, after: Sequence[str]) -> str:
     return fold(" ".join(sentences))
 
 
-def _list_beside(talks: Sequence[_Talk], number: int) -> list[_Talk]:
+def _list_beside(talks: Sequence[_SpokenSentence], number: int) -> list[_SpokenSentence]:
     """Return the sentences behind a rule, in the same paragraph, that go on with it."""
-    beside: list[_Talk] = []
+    beside: list[_SpokenSentence] = []
     for at in range(number + 1, min(len(talks), number + 1 + _MAX_BESIDE)):
         talk = talks[at]
         if talk.sentence.block != talks[number].sentence.block or talk.masked.endswith("?"):
@@ -352,7 +352,7 @@ def _refers_by_pronoun(main: str) -> bool:
     return bool(_PRONOUN_SUBJECT.match(main)) or (bool(_PRONOUN_OBJECT.search(main)) and not list_names(main))
 
 
-def _find_before(talks: Sequence[_Talk], number: int) -> list[str]:
+def _find_before(talks: Sequence[_SpokenSentence], number: int) -> list[str]:
     """Return the sentences before a rule to which it refers: the question that it answers, and the facts behind it."""
     before: list[str] = []
     names = list_names(talks[number].text)

@@ -29,7 +29,7 @@ from learnt.mine.demands import (
     split_clauses,
 )
 from learnt.mine.norms import states_rule
-from learnt.mine.reviews import Remark, describe_remark, find_rules, read_remarks, read_thread
+from learnt.mine.reviews import ReviewRemark, describe_remark, find_rules, read_remarks, read_thread
 from learnt.mine.shell import Part, is_check, split_command
 from learnt.model import TITLE_LIMIT, Discovery, Value
 from learnt.text.clean import clean
@@ -86,7 +86,7 @@ _THERE_IS = re.compile(
 )
 
 
-class _Change(Value):
+class _Action(Value):
     """A file that was changed, or a command that was run."""
 
     at: int
@@ -172,10 +172,10 @@ class _RejectionReader:
         self._folder = folder
         self._open: dict[str, Step] = {}
         self._rejections: list[_Rejection] = []
-        self._changes: list[_Change] = []
+        self._changes: list[_Action] = []
         self._texts: dict[str, str] = {}  # the last known text of each file
         self._said: list[tuple[int, str]] = []
-        self._remarks: list[tuple[int, Remark]] = []
+        self._remarks: list[tuple[int, ReviewRemark]] = []
         self._yielded: set[str] = set()
         self._now = 0
 
@@ -233,13 +233,13 @@ class _RejectionReader:
                 self._note_rejection(call, parts, step.text)
             else:
                 yield from self._settle(call, parts, step.text)
-                change = _Change(at=self._now, parts=parts, command=call.text[:_MAX_TEXT_LENGTH])
+                change = _Action(at=self._now, parts=parts, command=call.text[:_MAX_TEXT_LENGTH])
                 self._changes = [*self._changes, change][-_MAX_CHANGES:]
 
     def _note_edit(self, call: Step) -> None:
         path, after = call.path, call.text[:_MAX_TEXT_LENGTH]
         before = call.before[:_MAX_TEXT_LENGTH] or self._texts.get(path, "")
-        change = _Change(
+        change = _Action(
             at=self._now, path=_shorten_path(path, self._folder), full_path=path, before=before, after=after
         )
         self._changes = [*self._changes, change][-_MAX_CHANGES:]
@@ -292,7 +292,7 @@ class _RejectionReader:
                 waiting.append(rejection)  # the call was changed, not what it checks
                 continue
             if not any(change.path for change in since) and is_gate:
-                since = [*since, _Change(at=self._now, parts=parts, command=call.text[:_MAX_TEXT_LENGTH])]
+                since = [*since, _Action(at=self._now, parts=parts, command=call.text[:_MAX_TEXT_LENGTH])]
             said = [text for at, text in self._said if at >= rejection.at]
             yield from _learn(rejection, since, said, self._folder)
         self._rejections = waiting
@@ -307,7 +307,7 @@ def _list_demands(rejection: _Rejection, folder: str) -> Iterator[Demand]:
             yield demand
 
 
-def _learn(rejection: _Rejection, since: Sequence[_Change], said: Sequence[str], folder: str) -> Iterator[Discovery]:
+def _learn(rejection: _Rejection, since: Sequence[_Action], said: Sequence[str], folder: str) -> Iterator[Discovery]:
     """Yield the demands of a check that passed after some changes, or how the agent explained the failure."""
     if not since:
         return
@@ -356,7 +356,7 @@ def _advise(discovery: Discovery, remedy: _Remedy, where: str) -> Discovery:
     return discovery.replace(observed=observed, advice=advice)
 
 
-def _is_worth_knowing(demand: Demand, rejection: _Rejection, since: Sequence[_Change]) -> bool:
+def _is_worth_knowing(demand: Demand, rejection: _Rejection, since: Sequence[_Action]) -> bool:
     """Return whether a demand is more than a word on unfinished code.
 
     In a test run only a rule in general is, a demand that names the place of its remedy, or one about settings.
@@ -427,7 +427,7 @@ def _name_check(rejection: _Rejection) -> str:
     return " ".join((*part.intent, *further))
 
 
-def _find_remedy(demand: Demand, since: Sequence[_Change], folder: str) -> _Remedy | None:
+def _find_remedy(demand: Demand, since: Sequence[_Action], folder: str) -> _Remedy | None:
     """Return what was changed to fulfil a demand; None if nothing was changed that could have."""
     edits = [change for change in since if change.path]
     named = [change for change in since if _is_named(demand, change)]
@@ -450,7 +450,7 @@ def _find_remedy(demand: Demand, since: Sequence[_Change], folder: str) -> _Reme
     return _Remedy(text=command, line=command, is_command=True) if command else None
 
 
-def _show_command(change: _Change, demand: Demand, folder: str) -> str:
+def _show_command(change: _Action, demand: Demand, folder: str) -> str:
     """Return the part of a command line that names what a demand names."""
     lines = [line.strip() for line in re.split(r"&&|\|\||;|\n", change.command)]
     line = next((line for line in reversed(lines) if any(name in line for name in demand.names)), change.command)
@@ -468,7 +468,7 @@ def _is_harmless(part: Part) -> bool:
     return part.program in _LOOKING or (part.program == "git" and (part.intent[1:2] or ("",))[0] in _GIT_LOOKING)
 
 
-def _is_named(demand: Demand, change: _Change) -> bool:
+def _is_named(demand: Demand, change: _Action) -> bool:
     """Return whether a demand names the place of a change, as a path or with another ending."""
     for name in demand.names:
         stem = name.rpartition(".")[0] or name
@@ -483,14 +483,14 @@ def _is_named(demand: Demand, change: _Change) -> bool:
     return False
 
 
-def _measure_relation(change: _Change, message: str) -> int:
+def _measure_relation(change: _Action, message: str) -> int:
     """Return how many words of a message a change brought in."""
     removed, added = compare_lines(change.before, change.after, with_comments=True)
     new = set(words(message)) - set(words("\n".join(removed)))
     return max((len(new & set(words(line))) for line in added), default=0)
 
 
-def _show_change(change: _Change, message: str, *, is_only: bool) -> str:
+def _show_change(change: _Action, message: str, *, is_only: bool) -> str:
     """Return the changed line that has most to do with a message; empty if none has, unless it is the only one."""
     removed, added = compare_lines(change.before, change.after, with_comments=True)
     wanted = set(words(message))
@@ -516,7 +516,7 @@ def _cut_line(line: str) -> str:
     return line if len(line) <= _MAX_SHOWN_LENGTH else f"{line[: _MAX_SHOWN_LENGTH - 1]}…"
 
 
-def _find_explanation(said: Sequence[str], since: Sequence[_Change]) -> str:
+def _find_explanation(said: Sequence[str], since: Sequence[_Action]) -> str:
     """Return the sentence in which the agent says what holds: a rule, or a thing of the project that it then used."""
     for text in reversed(said):
         for sentence in read_sentences(clean(text)):
@@ -530,7 +530,7 @@ def _find_explanation(said: Sequence[str], since: Sequence[_Change]) -> str:
     return ""
 
 
-def _describes_what_is_used(sentence: str, since: Sequence[_Change]) -> bool:
+def _describes_what_is_used(sentence: str, since: Sequence[_Action]) -> bool:
     """Return whether a sentence says that there is something, which the changes began to use."""
     edits = [change for change in since if change.path]
     for match in _THERE_IS.finditer(sentence):

@@ -121,7 +121,7 @@ class ReviewFinding(Value):
     severity: str = ""
 
 
-class Remark(Value):
+class ReviewRemark(Value):
     """What a reviewer says about a place, and what was answered."""
 
     sentences: tuple[str, ...] = ()
@@ -170,14 +170,14 @@ def find_recurring(findings_by_review: Sequence[Sequence[ReviewFinding]]) -> Ite
                 yield _describe_finding(finding, "pattern", again, reviews=sum(map(bool, alike)))
 
 
-def read_thread(text: str) -> list[Remark]:
+def read_thread(text: str) -> list[ReviewRemark]:
     """Return the answered remarks of a review thread: a short text that starts with a remark, and tells what was done.
 
     Nothing for any other text.
     """
     if len(text) > _MAX_THREAD_LENGTH:
         return []
-    remarks: list[Remark] = []
+    remarks: list[ReviewRemark] = []
     is_open = False  # whether the next paragraph belongs to the last remark
     for block in read_blocks(clean(text)):
         if block.kind not in (ITEM, PARAGRAPH, QUOTE, HEADING):
@@ -194,21 +194,21 @@ def read_thread(text: str) -> list[Remark]:
         elif is_open and not (starts and remarks[-1].is_answered):
             remarks[-1] = _extend(remarks[-1], plain)
         else:
-            remarks.append(_extend(Remark(), plain))
+            remarks.append(_extend(ReviewRemark(), plain))
             is_open = True
     return [remark for remark in remarks[:_MAX_FINDINGS] if remark.is_answered]
 
 
-def read_remarks(text: str) -> list[Remark]:
+def read_remarks(text: str) -> list[ReviewRemark]:
     """Return the remarks in a review that say how grave they are, for example in a list that a person pastes."""
     if not _LABELLED_LINE.search(text):
         return []
-    remarks: list[Remark] = []
+    remarks: list[ReviewRemark] = []
     is_open = False
     for block in read_blocks(clean(text[:_MAX_REVIEW_LENGTH])):
         plain = strip_markup(block.text) if block.kind in (ITEM, PARAGRAPH, QUOTE) else ""
         if plain and (_GRAVITY.match(plain) or _NAMES_SEVERITY.search(plain[:_MAX_HEADER_LENGTH])):
-            remarks.append(_extend(Remark(), plain))
+            remarks.append(_extend(ReviewRemark(), plain))
             is_open = True
         elif plain and is_open and block.kind != ITEM:
             remarks[-1] = _extend(remarks[-1], plain)
@@ -217,7 +217,7 @@ def read_remarks(text: str) -> list[Remark]:
     return remarks[:_MAX_FINDINGS]
 
 
-def find_rules(remark: Remark) -> list[str]:
+def find_rules(remark: ReviewRemark) -> list[str]:
     """Return the sentences of a remark that hold in general."""
     return [
         sentence
@@ -226,7 +226,7 @@ def find_rules(remark: Remark) -> list[str]:
     ]
 
 
-def describe_remark(remark: Remark, rules: Sequence[str], answer: str) -> Discovery:
+def describe_remark(remark: ReviewRemark, rules: Sequence[str], answer: str) -> Discovery:
     """Return the rules that a reviewer states, with what he rejected and what was done about it."""
     text = _capitalise(rules[0])
     orders = [sentence for sentence in remark.sentences if is_order(sentence) and sentence not in rules]
@@ -251,7 +251,7 @@ def is_order(sentence: str) -> bool:
     return len(found) > 3 and is_base_form(found[0])
 
 
-def _extend(remark: Remark, text: str) -> Remark:
+def _extend(remark: ReviewRemark, text: str) -> ReviewRemark:
     match = _FILE.search(text) if not remark.file else None
     stripped = map(_strip_header, split_sentences(text[: 4 * _MAX_FINDING_LENGTH]))
     sentences = [sentence for sentence in stripped if sentence and not _is_header(sentence)]
@@ -311,7 +311,7 @@ def _is_header(text: str) -> bool:
     return (rest != text and not left) or (_ANNOUNCED.match(text) is not None and len(left) <= 2)
 
 
-def _tell_rejection(remark: Remark, rules: Sequence[str], fix: str) -> str:
+def _tell_rejection(remark: ReviewRemark, rules: Sequence[str], fix: str) -> str:
     """Tell what was rejected, as something of the past."""
     others = [text for text in remark.sentences if text not in rules and not is_order(text)]
     defect = next((text for text in others if len(list_words(text)) > 2), "")

@@ -119,7 +119,7 @@ class ForgottenRecord(Value):
     at: int
 
 
-class Notice(Value):
+class PendingNotice(Value):
     """Something to tell once in a conversation."""
 
     task: str
@@ -161,7 +161,7 @@ def add_notice(database: Database, task: str, what: str, subject: str = "", *, a
     return bool(database.insert("notice", row, otherwise="on conflict (project, task, what, subject) do nothing"))
 
 
-def unshown_notices(database: Database, task: str, what: str | None = None) -> list[Notice]:
+def unshown_notices(database: Database, task: str, what: str | None = None) -> list[PendingNotice]:
     """Return what is still to be told in a conversation, oldest first."""
     rows = database.rows(
         """
@@ -174,7 +174,7 @@ def unshown_notices(database: Database, task: str, what: str | None = None) -> l
         """,
         task=task,
     )
-    return [Notice.from_row(row) for row in rows if what in (None, row["what"])]
+    return [PendingNotice.from_row(row) for row in rows if what in (None, row["what"])]
 
 
 def was_notice_shown(database: Database, task: str, what: str) -> bool:
