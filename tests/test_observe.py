@@ -106,7 +106,7 @@ def test_the_command_that_an_error_asked_for_is_learnt() -> None:
         )
     )
 
-    assert found.text == "Run `go mod tidy` before `make test`: go: updates to go.mod needed"
+    assert found.text == "Run `go mod tidy` when `make` says: go: updates to go.mod needed"
     assert found.advice == "Run `go mod tidy` first, then `make test`."
 
 

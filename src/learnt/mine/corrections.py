@@ -477,12 +477,12 @@ def describe_prerequisite(
 ) -> Discovery:
     """Return the discovery that another command must be run before a command."""
     general = generalise_error(error, folder)
-    command, first = name_command(wrong), show_command(remedy, folder)
+    first = show_command(remedy, folder)
     shown = show_command(wrong, folder)
     return Discovery(
         type="blocker",
         rule="command",
-        text=fit_title(f"Run `{first}` before `{command}`", general),
+        text=_title_prerequisite(wrong, remedy, general, output, folder),
         failed=shown,
         error=general,
         worked=first,
@@ -490,6 +490,16 @@ def describe_prerequisite(
         observed=fold(f"`{shown}` failed: {general}. After `{first}` it worked. {cause}"),
         advice=f"Run `{first}` first, then `{shown}`.",
     )
+
+
+def _title_prerequisite(wrong: Part, remedy: Part, error: str, output: str, folder: str) -> str:
+    """Return a title: if the output asks for the remedy, whatever command it was, the output is the condition."""
+    first = show_command(remedy, folder)
+    if find_requested_command(output, [remedy]) is not None:
+        title = fit_title(f"Run `{first}` when `{wrong.program}` says", error)
+        if ": " in title:
+            return title
+    return fit_title(f"Run `{first}` before `{name_command(wrong)}`", error)
 
 
 def _find_setting(since: Sequence[PastCall], failure: FailedCall) -> tuple[str, str] | None:

@@ -179,6 +179,8 @@ def _check_remedy(title: str, action: str) -> str:
     if action.startswith("Mind this in new code") and not _IS_A_RULE.search(title):
         return "too vague: it says what is wrong, not what to do"
     elided = title.count("`…`") > 1 and "for example" not in action
+    if ": …" in title:
+        return "too vague: what matters is left out"
     if (elided or title.endswith("`…`")) and "mark it where it is meant" not in action:
         return "too vague: what matters is left out"
     return ""

@@ -213,7 +213,7 @@ class _RejectionReader:
         waiting = []
         for at, remark in self._remarks:
             edits = [change for change in self._changes if change.at > at and change.path]
-            if any(not remark.file or change.full_path.endswith(remark.file) for change in edits):
+            if remark.file and any(change.full_path.endswith(remark.file) for change in edits):
                 yield describe_remark(remark, find_rules(remark), "")
             else:
                 waiting.append((at, remark))
