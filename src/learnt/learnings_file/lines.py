@@ -70,7 +70,7 @@ def edit_fields(learning: Learning, line: str, *, seen: str | None = None) -> di
     text, present = fold(line), drop_ids(line_of(learning))
     if text in (seen, present):
         return {}
-    if ARROW not in (text if seen is None else seen) or not learning.action:
+    if ARROW not in (text if seen is None else seen) or (seen is None and not learning.action):
         return _edit_statement(learning, text)
     (statement, action), (old_statement, old_action) = split_line(text), split_line(seen or present)
     changes = _edit_statement(learning, statement) if statement != old_statement and statement else {}

@@ -66,7 +66,9 @@ _PRONOUN_SUBJECT = re.compile(
 )
 _REFERS = re.compile(r"(?:so|therefore|hence|deshalb|also|donc|así que|por eso)\b", re.IGNORECASE)
 _AFTER_REQUEST = re.compile(  # `that`, `to`, or a colon, perhaps behind what it is about
-    r"[ ,:–—-]*(?:(?:on|in|for|about|with|at) [^:]{2,60}: |(?:that|dass|que|qu['’]|to|de que)\b\s*)?", re.IGNORECASE
+    r"[ ,:–—-]*(?:(?:this|the following|folgendes|ceci|esto): |(?:on|in|for|about|with|at) [^:]{2,60}: |"
+    r"(?:that|dass|que|qu['’]|to|de que)\b\s*)?",
+    re.IGNORECASE,
 )
 _SPLIT = re.compile(
     r"[;–—]\s*|,? (?:and|but|und|aber|et|mais|y|pero) |, ", re.IGNORECASE
@@ -81,7 +83,8 @@ _FOREIGN_LINE = re.compile(
 )
 # Asks to work on a text, which follows.
 _ABOUT_TEXT = re.compile(
-    r"\b(?:explain|summari[sz]e|translate|proofread|paraphrase|rewrite|review|tl;?dr|what does (?:this|that|"
+    r"\b(?:explain|summari[sz]e|translate|proofread|paraphrase|rewrite|review|tl;?dr|(?:is|if|whether) (?:this|it) "
+    r"(?:is )?(?:correct|right|ok)|fix the (?:typo|grammar|wording)|make (?:it|this) better|what does (?:this|that|"
     r"it) (?:mean|say)|read (?:this|the following)|following|below|here(?:['’]s| is| are)|see this|pasted?|copied|"
     r"from the|according to|erkläre?|fasse?\b.*\bzusammen|übersetze?|folgende\w*|hier (?:ist|sind)|laut|explique|"
     r"résume|traduis|voici|ci-dessous|selon|explica|resume|traduce|aquí (?:está|tienes)|según)\b",
@@ -105,6 +108,20 @@ _EVERYWHERE = words.any_of(
     r"in diesem (?:projekt|repo))|projektübergreifend",
     r"dans tous (?:mes|nos|les) (?:projets|dépôts|repos)|pas (?:seulement|que) (?:ici|dans ce (?:projet|dépôt|repo))",
     r"en todos (?:mis|nuestros|los) (?:proyectos|repos|repositorios)|no sol[oó] (?:aquí|en este (?:proyecto|repo))",
+)
+
+
+# What may stand before a colon and the person's own rule.
+_OWN_HEADS = (
+    words.STANDING,
+    words.ANNOUNCES_RULE,
+    words.ANNOUNCES_MEMORY,
+    words.ANNOUNCES,
+    words.PLACE,
+    words.CIRCUMSTANCE,
+    words.UNIVERSAL,
+    words.UNIVERSAL_ABROAD,
+    _HEAD,
 )
 
 
@@ -141,6 +158,7 @@ class _SpokenSentence(Value):
     """The same with code and quotations replaced by `x`."""
     force: str = ""
     own: bool = True
+    is_pasted: bool = False
 
     @property
     def main(self) -> str:
@@ -161,7 +179,7 @@ def read_prompt(prompt: str) -> list[Utterance]:
 
 def _read_talks(text: str) -> list[_SpokenSentence]:
     """Return the sentences of a text that are not quoted, each with the part that may state something."""
-    own, talks = own_words(text), []
+    own, talks, has_introduction = own_words(text), [], False
     foreign_from = 0 if _looks_pasted(text) else _find_foreign(text)
     for sentence in read_sentences(text):
         if not own[sentence.start : sentence.end].strip() and not sentence.text.startswith("`"):
@@ -171,10 +189,26 @@ def _read_talks(text: str) -> list[_SpokenSentence]:
         part = _cut_task(sentence.text)
         talk = _SpokenSentence(sentence=sentence, text=part, masked=mask(part))
         reports = words.REPORTED.match(strip_lead(talk.masked)) is not None
-        talks.append(talk.replace(own=sentence.start < foreign_from and not reports))
+        is_introduced = _introduces_text(talk.masked)
+        is_pasted = reports or sentence.start >= foreign_from
+        has_introduction = has_introduction or is_introduced
+        talks.append(talk.replace(own=not (is_pasted or has_introduction), is_pasted=is_pasted))
         if reports or _ABOUT_TEXT.search(talk.masked):
             foreign_from = min(foreign_from, _end_of_line(text, sentence.end))
     return talks
+
+
+def _introduces_text(masked: str) -> bool:
+    """Return whether the words before a colon introduce a text that may be somebody else's, not the person's own rule.
+
+    Only those that announce a rule, a request, or where it holds do not: `From now on: …`, `In this repo: …`.
+    """
+    head, colon, _ = strip_lead(masked).partition(":")
+    if not colon or masked[masked.index(":") + 1 :][:1] not in ("", " ", "\n"):
+        return False
+    if words.MEMORY.match(find_main(head)):
+        return False
+    return bool(_ABOUT_TEXT.search(head)) or not any(pattern.search(head) for pattern in _OWN_HEADS)
 
 
 def _find_foreign(text: str) -> int:
@@ -276,7 +310,7 @@ def _counts(talks: Sequence[_SpokenSentence], number: int, outer: Sequence[int])
     talk = talks[number]
     if not talk.force or _is_remedy(talks, number):
         return False
-    return talk.own or (talk.force != SOFT and talk.sentence.block in outer)
+    return not talk.is_pasted or (talk.force != SOFT and talk.sentence.block in outer)
 
 
 def _list_outer_blocks(talks: Sequence[_SpokenSentence]) -> tuple[int, ...]:

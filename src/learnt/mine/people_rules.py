@@ -17,8 +17,7 @@ from learnt.text.verbs import is_base_form, is_past, is_present
 ASKED, RULE, SOFT = "asked", "rule", "soft"
 # The log-odds above which a sentence counts: by the model alone, and if words show a firm rule. Between the last two,
 # the words of a firm rule are doubted, and the person is asked.
-_MIN_ODDS, _MIN_ODDS_OF_DOUBTFUL = 0.7, -3.0
-_MIN_ODDS_OF_FIRM = {ASKED: -1.5, RULE: -0.5, SOFT: -1.5}
+_MIN_ODDS, _MIN_ODDS_OF_FIRM, _MIN_ODDS_OF_PLAIN, _MIN_ODDS_OF_DOUBTFUL = 0.7, -0.5, -1.5, -3.0
 _MIN_WORDS = 3
 _MAX_HEAD_WORDS = 6
 _CODE = re.compile(r"`[^`\n]+`")
@@ -32,6 +31,11 @@ _GENERAL = (
     words.CIRCUMSTANCE,
 )
 _ADVERBS = frozenset("only just always here hier ici aquí to with".split())
+_THIS = re.compile(r"(?:this|the following|folgendes|ceci|esto): ", re.IGNORECASE)
+_COMPLAINT = re.compile(
+    r"(?:the|my|our|all|every|it|this|that)\b[^,;:]{0,40}\b(?:fails?|crash\w*|hangs?|breaks?|is broken|are broken)\b",
+    re.IGNORECASE,
+)
 _TO_DO = re.compile(r"(?:to|de(?! que)|d['’]|zu)\b ?", re.IGNORECASE)
 _ALWAYS_OR_NEVER = re.compile(r"(?:always|never)(?: ever)? (?P<verb>[\w']+)", re.IGNORECASE)
 _NO_CASE = re.compile(r"under no circumstances|at no point|in no case", re.IGNORECASE)
@@ -74,10 +78,17 @@ def weigh(sentence: str, *, before: str = "", after: str = "") -> str:
     masked = mask(sentence)
     firm = _find_firm(masked)
     odds = rate(PROMPTS, sentence, before=before, after=after)
-    if firm and odds > _MIN_ODDS_OF_FIRM[firm]:
+    is_plain = firm != RULE or _is_plain_order(masked)
+    if firm and odds > (_MIN_ODDS_OF_PLAIN if is_plain else _MIN_ODDS_OF_FIRM):
         return firm
-    is_likely = odds > (_MIN_ODDS_OF_DOUBTFUL if firm else _MIN_ODDS)
+    is_likely = firm == ASKED or odds > (_MIN_ODDS_OF_DOUBTFUL if firm else _MIN_ODDS)
     return SOFT if is_likely and not words.REPORTED.match(strip_lead(masked)) else ""
+
+
+def _is_plain_order(masked: str) -> bool:
+    """Return whether a sentence is an order for all cases and nothing else: `never edit …`, `stop adding …`."""
+    main = find_main(masked)
+    return bool(words.STOP.match(main)) or _is_order_for_all(main, strictly=True)
 
 
 def _find_firm(masked: str) -> str:
@@ -141,10 +152,10 @@ def find_main(masked: str) -> str:
 
 def _is_asked(masked: str, main: str) -> bool:
     if memory := words.MEMORY.match(main):
-        rest = main[memory.end() :].lstrip(" ,:")
+        rest = _THIS.sub("", main[memory.end() :].lstrip(" ,:"))
         if _TO_DO.match(rest):
             return _is_general(rest) and not words.ONE_OFF.search(masked)
-        return len(rest.split()) >= _MIN_WORDS and not words.THIS_TASK.search(rest)
+        return len(rest.split()) >= _MIN_WORDS and not (words.THIS_TASK.search(rest) or words.ONE_OFF.search(rest))
     return len(masked.split()) > _MIN_WORDS and _is_standing(masked)
 
 
@@ -154,6 +165,8 @@ def _is_standing(masked: str) -> bool:
     masked = masked[request.end() :] if (request := words.REQUEST.match(masked)) else masked
     standing = words.STANDING.search(masked)
     if not standing or words.PERHAPS.search(masked):
+        return False
+    if _COMPLAINT.match(strip_lead(masked[standing.end() :].lstrip(" ,:"))):
         return False
     head = masked[: standing.start()]
     clause = strip_lead(_AND.split(head)[-1])

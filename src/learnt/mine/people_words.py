@@ -87,7 +87,7 @@ ONE_OFF = any_of(
     r"feature|bug|release|sprint|turn|form|page|screen|window|view|dialog)|(?:just|only) (?:a|an) (?:spike|prototype|"
     r"experiment|poc|draft|demo)|until (?:i|we|the|it|that)|before (?:you start|we start|i)|the last (?:change|commit|"
     r"edit|two)|(?:first|second|last|previous) (?:one|option|approach|version|commit|change)|"
-    r"(?:revert|undo) (?:it|that|this|them)",
+    r"(?:revert|undo) (?:it|that|this|them)|wait for me",
     r"diesmal|dieses mal|heute|vorerst|erst ?mal|fürs erste|im moment|noch nicht|momentan|(?:in|"
     r"für) diese[mnrs]? (?:pr|commit|branch|ticket|fall|test|funktion|änderung|aufgabe)",
     r"pour l['’]instant|pour le moment|cette fois(?:-ci)?|aujourd['’]hui|pas encore|(?:dans|pour) (?:ce|cette) (?:pr|"
