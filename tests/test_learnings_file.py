@@ -809,7 +809,8 @@ class Team(RuleBasedStateMachine):
 
     def check_nothing_was_lost(self, parsed: ParsedFile, base: Rendering | None, edits: Edits) -> None:
         shown = self.known | {(bullet.id, bullet.text) for bullet in (base.bullets if base else ())}
-        ours = {bullet_key(text) for _, text in shown}
+        # Whoever only deletes the action has not written the statement.
+        ours = {bullet_key(part) for _, text in shown for part in (text, split_line(text)[0])}
         for bullet in parsed.bullets:
             kept = found_in(self.store.values(), bullet.text) or bullet_key(bullet.text) in ours
             assert kept or any(bullet.id in remark for remark in edits.remarks), bullet

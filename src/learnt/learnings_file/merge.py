@@ -20,6 +20,7 @@ from learnt.learnings_file.lines import (
     edit_fields,
     heading_of,
     line_of,
+    split_line,
     statement_of,
 )
 from learnt.learnings_file.read import Bullet, ParsedFile
@@ -133,7 +134,7 @@ class _Merge:
         if was is None or learning.status != "active":
             return
         if learning.id not in self._changed:
-            self._texts.add(bullet_key(was.text))
+            self._texts.update(map(bullet_key, (was.text, split_line(was.text)[0])))
         sections = [bullet.section for bullet in bullets]
         if ON_TRIAL in sections:
             return  # it is there already, or a person cannot put it there
@@ -181,11 +182,12 @@ class _Merge:
         texts: dict[str, Bullet] = {}
         for bullet in bullets:
             texts.setdefault(bullet.text, bullet)
-        new_texts = [text for text in texts if not self._was_shown(learning.id, text) and edit_fields(learning, text)]
-        if was and len(texts) == 1:
-            # The person saw another text, so even a text from an earlier rendering is an edit.
-            new_texts = [text for text in texts if edit_fields(learning, text, seen=was.text)]
-        elif len(texts) > 1:
+        seen = was.text if was else None
+        new_texts = [text for text in texts if edit_fields(learning, text, seen=seen)]
+        # If the person saw another text, even one of an earlier rendering is an edit.
+        if not was or len(texts) > 1:
+            new_texts = [text for text in new_texts if not self._was_shown(learning.id, text)]
+        if len(texts) > 1:
             # If the present text was never rendered, it comes from this file: its first new text is already applied.
             is_applied = present in texts and not self._was_shown(learning.id, present)
             others = [text for text in new_texts if is_applied or self._belongs_to_another(text, learning)]
