@@ -55,6 +55,13 @@ _REASONS = frozenset(
 # Small words that can turn a statement round: “turn it on”, “turn it off”.
 _PARTICLES = frozenset("off up down out into over under above below".split())
 _SMALL = _PARTICLES | {"on", "by"}
+# Words that limit a statement: what differs in one of them says something else.
+_LIMITING = frozenset(
+    "unless if while after before until since least most all some any each every only with without either both "
+    "wenn falls außer während nach vor bis mindestens höchstens alle nur mit ohne "
+    "si sauf pendant après avant jusque moins plus tous seulement avec sans "
+    "excepto mientras después antes hasta menos todos solo con sin".split()
+)
 _PLACES = frozenset(
     "in on for when if under during at inside outside unless while within bei für wenn falls auf während unter "
     "dans pour quand lorsque sur en para cuando si".split()
@@ -132,6 +139,8 @@ class Statement(Value):
     """The words of the statement as they follow each other."""
     small: frozenset[str] = frozenset()
     """Small words that can turn a statement round: “on”, “off”, “by”."""
+    limits: frozenset[str] = frozenset()
+    """Words that limit it: “unless”, “while”, “at most”."""
 
     @property
     def words(self) -> frozenset[str]:
@@ -178,6 +187,7 @@ class _ClauseReader:
         self._clauses: list[dict[str, None]] = [{}]
         self._sequence: list[str] = []
         self._small: set[str] = set()
+        self._limits: set[str] = set()
         self._comes_later = False
         self._clause: set[str] = set()
         self._is_denied = self._is_detail = self._is_place = False
@@ -213,6 +223,7 @@ class _ClauseReader:
             clauses=tuple(map(tuple, filter(None, self._clauses))),
             sequence=tuple(self._sequence),
             small=frozenset(self._small),
+            limits=frozenset(self._limits),
         )
 
     def _take_sign(self, sign: str) -> None:
@@ -234,6 +245,8 @@ class _ClauseReader:
     def _take_word(self, word: str) -> None:
         plain = word.lower().replace("’", "'")
         plain = "every" if plain == "each" else plain
+        if plain in _LIMITING and not self._is_detail and not self._depth:
+            self._limits.add(plain)
         is_rejecting = plain in _REJECTING or (plain == "no" and self._last == "with")
         if is_rejecting or (plain in _AFTER_INSTEAD and self._last in _INSTEAD):
             self._end_clause()

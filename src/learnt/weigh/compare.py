@@ -137,11 +137,16 @@ class _Pair:
         return UNRELATED, "says something else"
 
     def _decide_alike(self, share: float) -> tuple[str, str]:
-        turned = self._list_turned()[0] - (self._old.places & self._new.places)
+        turned = self._list_turned()[0]
+        if not (turned & self._old.affirmed and turned & self._old.denied):  # such as “on 500, not on 503”
+            turned -= self._old.places & self._new.places
         if turned:
             return UNSURE, f"perhaps the other side of: {_name(turned)}"
-        if _is_turned_round(self._old, self._new):
+        if _is_turned_round(self._old, self._new) or not _is_in_order(self._old, self._new):
             return UNSURE, "the same words in another order"
+        lost, added = self._old.limits - self._new.limits, self._new.limits - self._old.limits
+        if (lost and not self._lacks) or (added and not self._adds) or (lost and added):
+            return UNSURE, f"differs: {_name(lost or added)}"
         if (not self._adds) != (not self._lacks) and share < _MIN_CONTAINED and not self._goes_on():
             return UNSURE, "perhaps about something else"
         if not self._adds:
@@ -216,6 +221,21 @@ def _is_turned_round(old: Statement, new: Statement) -> bool:
     of_code = [is_reversed for first, later, is_reversed in pairs if {first, later} <= old.code & new.code]
     of_all = [is_reversed for *_, is_reversed in pairs]
     return any(2 * sum(reversals) > len(reversals) for reversals in (of_code, of_all))
+
+
+def _is_in_order(old: Statement, new: Statement) -> bool:
+    """Return whether the words that two statements share follow each other in the same order."""
+    if ("by" in old.small) != ("by" in new.small) or (old.order and new.order):
+        return True  # a passive; or the order is compared by itself
+    if (old.places ^ new.places) & old.words & new.words & old.specifics:
+        return False
+    elsewhere = old.places | new.places | (old.affirmed & old.denied) | (new.affirmed & new.denied)
+    for some, others in ((old.affirmed, new.affirmed), (old.denied, new.denied)):
+        shared = (some & others) - elsewhere
+        first, later = ([word for word in statement.sequence if word in shared] for statement in (old, new))
+        if first != later:
+            return False
+    return True
 
 
 def _list_pairs(old: Statement, new: Statement) -> Iterator[tuple[str, str, bool]]:
