@@ -34,6 +34,7 @@ from learnt.store.database import Database
 from learnt.store.happened import KEPT, PromptRecord, add_notice
 from learnt.text.clean import fold
 from learnt.text.records import read_fields
+from learnt.text.statements import read_statement
 from learnt.weigh.compare import CONTRADICTS, SUPERSEDES, compare
 from learnt.weigh.confidence import PERSON, STATEMENT_FIELDS, start, vouch_by_person
 
@@ -132,12 +133,12 @@ class _Keeper:
             self._note("skipped", reason)
             return
         learning = self._make(drafted, utterance, discovery, vouches=vouches)
-        known = self._find_known(discovery, learning)
+        known = self._find_known(discovery, learning, vouches=vouches)
         if known is None:
             known = self._add(learning, utterance, vouches=vouches)
         else:
             self._repeat(*known, learning, utterance, vouches=vouches)
-        mined.add(self._store.database, discovery, at=self._context.clock(), learning=known[1].id)
+        mined.add(self._store.database, discovery, at=utterance.at or self._context.clock(), learning=known[1].id)
 
     def _writing(self, store: Store) -> AbstractContextManager[object]:
         """Return the transaction in which a store is written to: the caller's own, or one of another store."""
@@ -159,16 +160,18 @@ class _Keeper:
         is_direct = self._task.type == "session" and not self._task.parent and self._context.by == PERSON
         return utterance.typed and is_rule and is_direct
 
-    def _find_known(self, discovery: Discovery, new: Learning) -> tuple[Store, Learning] | None:
-        """Return the learning that these words became before, or a person's learning that says the same.
+    def _find_known(self, discovery: Discovery, new: Learning, *, vouches: bool) -> tuple[Store, Learning] | None:
+        """Return the learning that these words became before, or one that says the same.
 
-        What somebody else wrote under the same title is another learning: it may say more than these words.
+        What an agent wrote under the same title may say more. It is the same only if the person's words, which he
+        vouches for, take the place of its own.
         """
         id = mined.find_learning(self._store.database, discovery)
         for store in self._context.sound_stores():
             learning = learnings.find(store.database, id) if id else None
             same = learning or learnings.find_same(store.database, new.title)
-            if same is not None and (learning or same.vouched == PERSON) and not store.place.read_only:
+            is_same = same is not None and (learning or same.vouched == PERSON or (vouches and same.status == "active"))
+            if same is not None and is_same and not store.place.read_only:
                 return store, same
         return None
 
@@ -220,32 +223,51 @@ class _Keeper:
         return learning.replace(**vouch_by_person(learning)) if vouches else learning
 
     def _settle(self, learning: Learning, utterance: Utterance) -> None:
-        """Replace what the person said before and no longer holds; confirm what he asked to be remembered."""
+        """Replace what the person said before and no longer holds; confirm what he asked to be remembered.
+
+        Transcripts may be read in any order: what was said before something else is replaced by that.
+        """
         change = self._context.change("supersede", at=self._context.clock(), reason=utterance.words)
-        for holder, earlier in self._list_earlier(learning):
-            if says_otherwise(earlier, learning):
-                with self._writing(holder):
-                    learnings.change(holder.database, earlier.id, replace_by(learning.id, only_active=True), change)
+        for holder, other in self._list_others(learning):
+            is_later = mined.last_found_at(self._store.database, other.id) > (utterance.at or self._context.clock())
+            old, new = (learning, other) if is_later else (other, learning)
+            if says_otherwise(old, new):
+                store = self._find_store(learning.id) if is_later else holder
+                with self._writing(store):
+                    learnings.change(store.database, old.id, replace_by(new.id, only_active=True), change)
+                if is_later:
+                    return
         if utterance.force == ASKED:
             add_notice(self._store.database, self._task.id, KEPT, learning.id, at=self._context.clock())
 
-    def _list_earlier(self, learning: Learning) -> Iterator[tuple[Store, Learning]]:
-        """Yield the active learnings that the same person stated before, latest first."""
+    def _find_store(self, id: str) -> Store:
+        stores = self._context.sound_stores()
+        return next((store for store in stores if learnings.find(store.database, id) is not None), self._store)
+
+    def _list_others(self, learning: Learning) -> Iterator[tuple[Store, Learning]]:
+        """Yield the active learnings that the same person stated at other times, latest first."""
         ids = [
             id
             for id in mined.list_learnings(self._store.database, mined.SAID, limit=_MAX_COMPARED)
             if id != learning.id
         ]
         for store in self._context.sound_stores():
-            for earlier in learnings.get_all(store.database, ids).values():
-                is_own = earlier.vouched == PERSON and earlier.author == learning.author
-                if is_own and earlier.status == "active" and not store.place.read_only:
-                    yield store, earlier
+            for other in learnings.get_all(store.database, ids).values():
+                is_own = other.vouched == PERSON and other.author == learning.author
+                if is_own and other.status == "active" and not store.place.read_only:
+                    yield store, other
 
 
 def says_otherwise(earlier: Learning, later: Learning) -> bool:
-    """Return whether a later rule replaces an earlier one: it denies it, contains it, or chooses something else."""
-    return compare(earlier, later) in (CONTRADICTS, SUPERSEDES) or chooses_instead(earlier.title, later.title)
+    """Return whether a later rule replaces an earlier one: it denies it, contains it, or chooses something else.
+
+    One that holds elsewhere only is an exception: `use tabs`, then `never use tabs in YAML`.
+    """
+    verdict = compare(earlier, later)
+    if verdict == CONTRADICTS:
+        some, others = (read_statement(learning.title) for learning in (earlier, later))
+        return others.places <= some.all_words
+    return verdict == SUPERSEDES or chooses_instead(earlier.title, later.title)
 
 
 def is_new_or_stored(context: Context, discovery: Discovery) -> bool:

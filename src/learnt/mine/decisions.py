@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from learnt.mine.comparison import FAMILIES
 from learnt.mine.people import Utterance, capitalise, list_names
 from learnt.mine.people_rules import SOFT, mask, strip_lead
 from learnt.mine.people_words import any_of
@@ -89,10 +90,14 @@ def chooses_instead(earlier: str, later: str) -> bool:
     It rejects what the earlier one says to use (`use pnpm`, then `we use bun, not pnpm`), or it is the same rule with
     another number, language or tool (`answer in English`, then `answer in German`).
     """
-    if _list_names(_REJECTED, later) & _list_names(_CHOSEN, earlier):
-        return True
     some, others = read_statement(earlier), read_statement(later)
-    slot = None if others.denied or _ALSO.search(later) else find_slot(some, others)
+    if not some.denied and _list_names(_REJECTED, later) & _list_names(_CHOSEN, earlier):
+        return True
+    if others.denied or _ALSO.search(later):
+        return False
+    if len(some.sequence) == len(others.sequence) == 1:
+        return any({*some.sequence, *others.sequence} <= family for family in FAMILIES)
+    slot = find_slot(some, others)
     if slot is None:
         return False
     are_tools = slot[0] in _list_names(_CHOSEN, earlier) and slot[1] in _list_names(_CHOSEN, later)

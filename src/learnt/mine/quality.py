@@ -45,12 +45,14 @@ _PLATITUDE = re.compile(
     r"\bdouble[- ]check|\btest thoroughly\b|\bthorough(?:ly)? test|\bread the (?:docs|documentation|code)\b|"
     r"\bmeaningful names?\b|\bkeep (?:it|things|the code) (?:simple|clean)\b|"
     r"\bmake sure (?:that )?(?:it|everything|the code) works\b|"
+    r"\bcommon sense\b|^\w+ (?:is|are) (?:very )?important\W*$|^works on my machine\b|"
     r"\bpay attention\b|\bas (?:needed|appropriate)\b|\bconsider (?:all )?edge cases\b",
     re.IGNORECASE,
 )
 _STATE = re.compile(
     r"^(?:all |the |both )*(?:\w+ )?(?:tests?|build|lint(?:er)?|checks?|suite)s? (?:now |all |still )*"
     r"(?:pass(?:es|ed)?|succeeds?|is green|are green|work)|"
+    r"^the task was\b|"
     r"^(?:i|we)(?:'ve| have)? (?:\w+ )?(?:added|fixed|implemented|updated|changed|created|removed|refactored|found)\b|"
     r"^(?:the )?(?:file |module )?`?[\w/-]+\.\w{1,5}`? (?:contains|includes|defines|has) (?!to\b|no\b)|"
     r"\b(?:has|have) been (?:added|fixed|implemented|updated|changed|created|removed)\b|"
@@ -81,7 +83,8 @@ _NOTHING = re.compile(
 )
 _PLAN = re.compile(
     r"^(?:i(?:['’]ll| will| am going to|['’]m going to| plan to| want to)|we(?:['’]ll| will| plan to| are going to)|"
-    r"let me|let['’]s|(?:possible |the |a )?next steps?\b|next,? i|going to|ich werde|je vais|voy a)\b",
+    r"let me|let['’]s|we should (?:refactor|rewrite|clean|improve|revisit)|"
+    r"(?:possible |the |a )?next steps?\b|next,? i|going to|ich werde|je vais|voy a)\b",
     re.IGNORECASE,
 )
 _CAUSE = re.compile(r"\b(?:was|were) (?:caused|due|because|broken|wrong|missing)\b", re.IGNORECASE)
@@ -100,6 +103,7 @@ _PART_OF_SENTENCE = re.compile(
     r"\b(?:the|an|of|and|or|with|from|into|der|und|oder|mit|von|les|et|ou|los|con)$",
     re.IGNORECASE,
 )
+_ARTICLE = re.compile(r"(?:the|an?|this|our|my)\b", re.IGNORECASE)
 _PLACEHOLDERS = re.compile(r"<(?:id|time|n)>|…")
 
 
@@ -133,7 +137,7 @@ def _check_form(title: str) -> str:
         return "a note to do: it says what is missing, not what holds"
     if _NOTHING.fullmatch(title) or _says_too_little(title):
         return "too vague: it says too little"
-    if _PART_OF_SENTENCE.search(title.rstrip(" .")):
+    if _PART_OF_SENTENCE.search(title.rstrip(" .")) or (_ARTICLE.match(title) and not is_whole(title)):
         return "incomplete: it is only a part of a sentence"
     if title.rstrip().endswith("?"):
         return "a question: it does not say the answer"

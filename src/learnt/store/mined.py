@@ -278,6 +278,12 @@ def list_learnings(database: Database, rule: str, *, limit: int) -> list[str]:
     )
 
 
+def last_found_at(database: Database, learning: str) -> int:
+    """Return when a discovery last became a learning; 0 if none did."""
+    sql = "select max(created_at) as latest from discovery where project = :project and learning = :learning"
+    return int(database.value(sql, learning=learning) or 0)
+
+
 def findings_of(database: Database, task: str, rule: str) -> list[Discovery]:
     """Return a rule's discoveries in a task that did not become learnings, oldest first."""
     rows = database.rows(

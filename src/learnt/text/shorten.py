@@ -119,8 +119,10 @@ def _drop_clauses(text: str, boundary: re.Pattern[str]) -> Iterator[str]:
         head = _strip(text[:start])
         is_sentence = len(head) >= _MIN_LENGTH and not _OPEN_END.search(head) and is_whole(head) and _ends_clause(head)
         last = head.rpartition(" ")[2]
-        is_torn = boundary is _PHRASE and (is_progressive(last) or is_present(last))  # “… it needs”: what?
-        if is_sentence and not is_torn and not _CONDITION.match(masked[end:]):
+        is_open = is_progressive(last) or is_present(last) or (masked[start:end].strip() == "to" and is_base_form(last))
+        is_torn = boundary is _PHRASE and is_open  # “… it needs”: what?
+        is_limited = _CONDITION.match(masked[end:]) and masked[start:end].strip() not in (";", ".")
+        if is_sentence and not is_torn and not is_limited:
             yield head
 
 
