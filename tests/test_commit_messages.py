@@ -12,7 +12,7 @@ import pytest
 from learnt import Memory
 from learnt.mine.commits import observe_commit
 from learnt.model import Discovery
-from learnt.system.git import Commit, commit_at, commits
+from learnt.system.git import Commit, commit_at, commits, still_stands
 from learnt.text.sentences import is_whole
 from tests.support.said import has_lesson, read_said
 from tests.support.transcripts import NOON_MS, claude, written
@@ -119,3 +119,25 @@ def test_all_commits_are_read_from_the_beginning_of_time(tmp_path: Path) -> None
 
     assert [commit.subject for commit in commits(str(tmp_path), since_ms=0, environ=os.environ)] == ["first"]
     assert commit_at(str(tmp_path), 999_999_999_000, environ=os.environ) == ""
+
+
+@needs_git
+def test_a_commit_whose_lines_are_gone_no_longer_stands(tmp_path: Path) -> None:
+    def commit(text: str) -> str:
+        (tmp_path / "shop.py").write_text(text)
+        run(tmp_path, "add", "shop.py")
+        run(tmp_path, "commit", "-q", "-m", "change")
+        return run(tmp_path, "rev-parse", "HEAD").strip()
+
+    run(tmp_path, "init", "-q")
+    first = commit("total = sum(prices) * Decimal('1.19')\n")
+    removal = commit("nothing = None\n")
+    assert not still_stands(str(tmp_path), first, environ=os.environ)
+    assert still_stands(str(tmp_path), removal, environ=os.environ)
+
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    (moved / "till.py").write_text("def f():\n    total = sum(prices) * Decimal('1.19')\n")
+    run(tmp_path, "add", "moved")
+    run(tmp_path, "commit", "-q", "-m", "restored elsewhere")
+    assert still_stands(str(tmp_path), first, environ=os.environ)

@@ -87,6 +87,16 @@ APART = [
     ("Nur Anna darf die Preise ändern", "Nur Bernd darf die Preise ändern"),
     ("The `users` table has soft deletes", "The `orders` table has soft deletes"),
     ("Rate limit is 100 requests per minute", "Rate limit is 100 requests per hour"),
+    ("Use HTTP for health checks", "Use HTTPS for health checks"),
+    ("Run tests with 4 workers", "Run tests with 8 workers"),
+    ("The client retries on 503 but not on 500", "The client retries on 500 but not on 503"),
+    ("Start the server first and then the worker", "Start the worker first and then the server"),
+    ("Orders are locked while they are paid", "Orders are locked after they are paid"),
+    ("The step is skipped unless LABEL is set", "The step is skipped if LABEL is set"),
+    ("At least 3 reviewers are needed", "At most 3 reviewers are needed"),
+    ("`orders` depends on `billing`", "`billing` depends on `orders`"),
+    ("Staging uses Postgres 14 and production uses Postgres 16", "Production uses Postgres 14"),
+    ("`npm ci` fails without a lockfile", "`npm ci` fails with an old lockfile"),
 ]
 
 UNRELATED = [

@@ -23,7 +23,7 @@ from learnt.clients.registry import FOLDER_VARIABLES
 from learnt.flow.context import Context
 from learnt.flow.learnings import replace_by
 from learnt.flow.mining import MiningReport, redact_discovery
-from learnt.mine.decisions import chooses_instead, read_decision
+from learnt.mine.decisions import chooses_instead, is_narrower, read_decision
 from learnt.mine.extract import LearningDraft, NoDraft, extract
 from learnt.mine.people import Utterance, read_prompt
 from learnt.mine.people_rules import ASKED, SOFT
@@ -34,7 +34,6 @@ from learnt.store.database import Database
 from learnt.store.happened import KEPT, PromptRecord, add_notice
 from learnt.text.clean import fold
 from learnt.text.records import read_fields
-from learnt.text.statements import read_statement
 from learnt.weigh.compare import CONTRADICTS, SUPERSEDES, compare
 from learnt.weigh.confidence import PERSON, STATEMENT_FIELDS, start, vouch_by_person
 
@@ -265,8 +264,7 @@ def says_otherwise(earlier: Learning, later: Learning) -> bool:
     """
     verdict = compare(earlier, later)
     if verdict == CONTRADICTS:
-        some, others = (read_statement(learning.title) for learning in (earlier, later))
-        return others.places <= some.all_words
+        return not is_narrower(earlier.title, later.title)
     return verdict == SUPERSEDES or chooses_instead(earlier.title, later.title)
 
 

@@ -92,7 +92,7 @@ def chooses_instead(earlier: str, later: str) -> bool:
     """
     some, others = read_statement(earlier), read_statement(later)
     if not some.denied and _list_names(_REJECTED, later) & _list_names(_CHOSEN, earlier):
-        return True
+        return not is_narrower(earlier, later)
     if others.denied or _ALSO.search(later):
         return False
     if len(some.sequence) == len(others.sequence) == 1:
@@ -102,6 +102,11 @@ def chooses_instead(earlier: str, later: str) -> bool:
         return False
     are_tools = slot[0] in _list_names(_CHOSEN, earlier) and slot[1] in _list_names(_CHOSEN, later)
     return are_tools or all(map(_NUMBER.search, slot)) or all(word in _LANGUAGES for word in slot)
+
+
+def is_narrower(earlier: str, later: str) -> bool:
+    """Return whether a later rule holds only in a place or a case that an earlier one does not name."""
+    return not read_statement(later).places <= read_statement(earlier).all_words
 
 
 def _list_names(pattern: re.Pattern[str], text: str) -> set[str]:
