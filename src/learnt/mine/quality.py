@@ -27,9 +27,9 @@ _POINTING = frozenset("it this that them these those".split())
 _FIRST_WITHOUT_BLANKS = "\u3040"
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _CODE = re.compile(r"`[^`]*`")
-# Something specific: code, a path, an option, an identifier, an abbreviation, a file.
+# Something specific: code, a path, an option, an identifier, an abbreviation, a file, a number.
 _CONCRETE = re.compile(
-    r"`[^`]+`|\w+/\w+|(?<!\w)--?\w[\w-]*|\w+_\w+|\b\w*[a-z][A-Z]\w*|\b[A-Z]{2,}\w*\b|\b\w+\.[a-z]{1,5}\b|\w+\(\)"
+    r"\d|`[^`]+`|\w+/\w+|(?<!\w)--?\w[\w-]*|\w+_\w+|\b\w*[a-z][A-Z]\w*|\b[A-Z]{2,}\w*\b|\b\w+\.[a-z]{1,5}\b|\w+\(\)"
 )
 _INCIDENT = re.compile(
     r"\b\d{4}-\d\d-\d\d\b|\b[0-9a-f]{40}\b|\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,12}\b|"
