@@ -229,7 +229,15 @@ def _same_tasks(before: str, after: str) -> bool:
 
 
 def classify(overcome: Overcome) -> str:
-    """Return `unfinished code` for failed tests and compiler errors, `checks` for other failed checks, or `calls`."""
+    """Return what kind of error it is.
+
+    `unfinished code` for failed tests and compiler errors, `checks` for other failed checks, `clients' tools` for
+    refused calls of these and shells in another folder, which teach nothing about a project, else `calls`.
+    """
+    failed = overcome.failed
+    is_refused = failed.call.does != "run" and not MISSING.search(failed.result.text)
+    if is_refused or NOT_RUN.search(failed.result.text):
+        return "clients' tools"
     if not overcome.is_check:
         return "calls"
     return "unfinished code" if _is_unfinished(overcome.failed.result.text) else "checks"

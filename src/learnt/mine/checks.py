@@ -22,6 +22,7 @@ from learnt.mine.shell import Part, is_formatter
 from learnt.model import Discovery, Value
 from learnt.text.clean import clean
 from learnt.text.triggers import beginning_and_end
+from learnt.text.verbs import is_present
 
 # The rejected line, and the accepted line.
 _LineChange = tuple[str, str]
@@ -162,7 +163,8 @@ def _describe_rule(check: FailedCheck, diagnostic: Diagnostic, change: _LineChan
     # The same linter rejects it, whatever command starts it.
     is_named = diagnostic.rule.replace("-", "").isalpha()
     name = f"`{diagnostic.rule}`" if is_named else f"`{' '.join(check.part.intent)}` ({diagnostic.rule})"
-    text = f"{name} rejects: {message}"
+    lacks_subject = is_present(message.partition(" ")[0])  # its subject was a name of one place
+    text = f"{name} rejects code that {message}" if lacks_subject else f"{name} rejects: {message}"
     error, worked = f"{message} ({diagnostic.rule})", _show_change(change, diagnostic.rule)
     file = generalise(diagnostic.file, folder)
     return _make_discovery(check.part, text, error=error, worked=worked, excerpt=check.output, file=file)

@@ -11,9 +11,9 @@ import re
 from functools import lru_cache
 from itertools import pairwise
 
-from learnt.mine.complaint import lazy_pattern
 from learnt.mine.shell import INTERPRETERS, STARTING_WORDS, Part, is_about_files
 from learnt.model import Value
+from learnt.text.patterns import lazy_pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,29 +12,8 @@ from itertools import pairwise
 
 from learnt.model import Value
 from learnt.text.clean import clean, fold
+from learnt.text.patterns import lazy_pattern
 from learnt.text.triggers import beginning_and_end
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
-
-class _LazyPattern:
-    """A regular expression that is compiled on first use, because a hook uses only a few of them."""
-
-    def __init__(self, *arguments: Any) -> None:
-        self._arguments = arguments
-
-    def __getattr__(self, name: str) -> Any:
-        method = getattr(re.compile(*self._arguments), name)
-        setattr(self, name, method)
-        return method
-
-
-def lazy_pattern(expression: str, flags: int = 0) -> re.Pattern[str]:
-    """Return a regular expression that is compiled on first use."""
-    return _LazyPattern(expression, flags)  # type: ignore[return-value]
-
 
 MAX_MESSAGE_LENGTH = 200
 _HALF_OUTPUT_LENGTH = 10_000

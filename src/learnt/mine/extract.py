@@ -37,7 +37,7 @@ _IMPLICATIONS = {
     "revert": "The change would have to be taken back again.",
 }
 _MARKS_EXCEPTION = re.compile(r"^`(?://|#|/\*|@)")
-_REJECTS = re.compile(r"`[^`]+`(?: \(\S+\))? rejects: ")
+_REJECTS = re.compile(r"`[^`]+`(?: \(\S+\))? rejects(?::| code) ")
 _PROJECT_FILE = re.compile(r"[\w.@+/-]+")
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from learnt.text.patterns import lazy_pattern
+
 
 class Feature(NamedTuple):
     """What speaks for or against a lesson, and how much."""
@@ -23,7 +25,7 @@ def _feature(name: str, weight: float, words: str, others: str = "") -> Feature:
     """Return a feature that is shown by whole words, or by `others`, an expression for signs and beginnings."""
     alternatives = "|".join(word.strip() for word in words.replace("\n", " · ").split("·") if word.strip())
     patterns = [rf"\b(?:{alternatives})(?!\w)"] if alternatives else []
-    return Feature(name, weight, re.compile("|".join(filter(None, (*patterns, others))), re.IGNORECASE))
+    return Feature(name, weight, lazy_pattern("|".join(filter(None, (*patterns, others))), re.IGNORECASE))
 
 
 _NOT = r"(?:not|n['’]t)"

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import re
 
+from learnt.text.patterns import lazy_pattern
+
 MAX_SENTENCE = 600
 
 
 def any_of(*languages: str, at_start: bool = False) -> re.Pattern[str]:
     """Return an expression for whole words in any of these languages, perhaps only at the start of a text."""
     before = "" if at_start else r"(?<![\w-])"
-    return re.compile(f"{before}(?:{'|'.join(languages)})(?![\\w-])", re.IGNORECASE)
+    return lazy_pattern(f"{before}(?:{'|'.join(languages)})(?![\\w-])", re.IGNORECASE)
 
 
 # Interjections before a sentence, those with a sign behind them, and those that need none.
-LEAD = re.compile(
+LEAD = lazy_pattern(
     r"(?:(?:(?:it|that|this)(?:['’]s| is| looks| works)?(?: fine| good| ok| okay| great| better| nice|"
     r" right)?(?: for now)?,? but|(?:looks|works)(?: good| great| fine| well)?,? but) |(?:no|nope|nah|ok|okay|yes|"
     r"yeah|yep|hm+|well|right|great|good|nice|perfect|cool|thanks|thank you|hey|hi|oh|ah|again|sorry|actually|wait|"
@@ -31,9 +33,9 @@ LEAD = re.compile(
     re.IGNORECASE,
 )
 # An adverbial before the subject, without a comma.
-ADVERBIAL = re.compile(r"(?:for|in|on|with|inside|during) [^,:;?!]{2,60}? (?=(?:we|you) )", re.IGNORECASE)
+ADVERBIAL = lazy_pattern(r"(?:for|in|on|with|inside|during) [^,:;?!]{2,60}? (?=(?:we|you) )", re.IGNORECASE)
 # A side clause or an adverbial before the main clause.
-SIDE_CLAUSE = re.compile(
+SIDE_CLAUSE = lazy_pattern(
     r"(?:when(?:ever)?|if|before|after|while|once|unless|until|for|in|on|at|with|as|because|since|every time|"
     r"each time|wenn|falls|bevor|nachdem|sobald|solange|weil|da|bei|beim|für|in|im|vor|nach|quand|lorsque|avant|après|"
     r"si|pour|dans|chaque fois|à chaque|cuando|antes|después|si|al|para|en|cada vez)\b[^,:?!]{2,120}[,:]\s+",
@@ -111,7 +113,7 @@ NO_LONGER = any_of(
     r"elsewhere|in general|nie wieder|nie mehr|nirgends|plus jamais|nulle part|nunca más|en ninguna parte"
 )
 # A fragment that makes the order before it one for all cases: `Always.`, `every time`.
-FRAGMENT = re.compile(
+FRAGMENT = lazy_pattern(
     r"(?:always|never|every (?:single )?time|each time|no exceptions?|immer|nie(?:mals)?|jedes mal|ausnahmslos|"
     r"toujours|jamais|à chaque fois|sans exception|siempre|nunca|cada vez|sin excepción)(?:[.!,]|$| (?:for|in|with|"
     r"when|on|and|für|in|bei|wenn|pour|dans|para|en)\b)|.{0,80}, (?:always|every (?:single )?time|each time|immer|"
@@ -119,21 +121,21 @@ FRAGMENT = re.compile(
     re.IGNORECASE,
 )
 # Points at what was said before: `stick to that`.
-POINTS_BACK = re.compile(
+POINTS_BACK = lazy_pattern(
     r"\b(?:stick (?:to|with)|follow|do|keep(?: to)?|use|apply|remember|mach|halte?|fais|haz) (?:that|this|it|those|"
     r"these|so|das|dich daran|comme ça|así|eso)\b|^(?:the )?same (?:goes|applies)\b|^(?:that|this|it) (?:goes|applies|"
     r"holds)\b|^(?:das|dasselbe) gilt\b|^(?:ça|cela|ceci) vaut\b|^(?:eso|lo mismo) vale\b",
     re.IGNORECASE,
 )
 # A request that has the form of a question or a wish.
-REQUEST = re.compile(
+REQUEST = lazy_pattern(
     r"(?:can|could|would|will) you(?: please)?,? |i(?:['’]d| would) like you to |i (?:want|need) you to |"
     r"make sure (?:to |that you |you )|be sure to |can we (?:please )?agree (?:that |to |on )|let['’]s agree (?:that |"
     r"to )|(?:kannst|könntest|würdest) du(?: bitte)? |(?:peux|pourrais)-tu |tu peux |¿?(?:puedes|podrías) ",
     re.IGNORECASE,
 )
 # What is done whenever something of a kind comes up: an indefinite thing, not the one of this task.
-HABITUAL = re.compile(
+HABITUAL = lazy_pattern(
     r"(?:when(?:ever)?|if) (?:an?|any) (?:\w+ )?(?:test|migration|function|file|module|class|component|endpoint|query|"
     r"commit|branch|dependency|build|type|handler|script|table|column|secret|flag|change|error)\b|(?:when(?:ever)?|"
     r"every time|each time|if) (?:you(?:['’]re)?|we|(?!\w*thing)\w+ing)\b(?: \S+){0,3}? (?:an?|any|new|another|some|"
@@ -144,7 +146,7 @@ HABITUAL = re.compile(
     re.IGNORECASE,
 )
 # A condition of the product: `if the file is missing, …`.
-OF_PRODUCT = re.compile(
+OF_PRODUCT = lazy_pattern(
     r"(?:if|when|while|once|after|wenn|falls|sobald|si|quand|cuando) (?:(?:the|an?|there|it|they|this|user|users|"
     r"i)\b(?! (?:\w+ )?(?:build|tests?|ci|pipeline|linter|lint|migrations?|merge|rebase|type ?check\w*|suite|"
     r"compiler)\b)|(?:der|die|das|ein|eine)\b(?! (?:\w+ )?(?:build|tests?|pipeline|linter|migration)\b)|(?:le|la|les|"
@@ -167,7 +169,7 @@ THIRD_PERSON = any_of(
     r"el|los|las|una|est[eao]s?|es[eao]s?|él|ella|ellos|yo|mis?|todo",
     at_start=True,
 )
-ELIDED_THIRD_PERSON = re.compile(r"[lj]['’]\w|c['’]était", re.IGNORECASE)
+ELIDED_THIRD_PERSON = lazy_pattern(r"[lj]['’]\w|c['’]était", re.IGNORECASE)
 IMPERSONAL = any_of(
     r"man (?:darf|soll(?:te)?|muss|macht|verwendet|nimmt)",
     r"il (?:ne )?faut|on (?:ne )?(?:doit|peut)",
@@ -177,7 +179,7 @@ IMPERSONAL = any_of(
 GERMAN_MODAL = any_of(
     r"darf|dürfen|soll(?:en|te|ten)?|muss|müssen|kann|können|wird|werden|hat|haben|ist|sind|war|lässt"
 )
-INFINITIVE_LAST = re.compile(r"\b[a-zäöü]\w+(?:en|ern|eln)[.!]*$")
+INFINITIVE_LAST = lazy_pattern(r"\b[a-zäöü]\w+(?:en|ern|eln)[.!]*$")
 # Words behind `always` and `never` that make no order.
 NO_ORDER = frozenset(
     "mind been seen had got gotten heard worked happened was were is are a an the on in at of to there this that it i "
@@ -199,7 +201,7 @@ STOP = any_of(
     r"(?:deja|dejad|deje|para) de",
     at_start=True,
 )
-ARRETE = re.compile(r"(?:arrête[sz]?|cesse[sz]?) d['’]", re.IGNORECASE)
+ARRETE = lazy_pattern(r"(?:arrête[sz]?|cesse[sz]?) d['’]", re.IGNORECASE)
 FORBIDDEN = any_of(
     r"(?:is|are|stays?|remains?)(?: strictly| absolutely| completely)? (?:forbidden|prohibited|banned|disallowed|"
     r"verboten|off[- ]limits|taboo|a no-go|no-gos?)",
@@ -241,7 +243,7 @@ QUANTIFIER = any_of(
     r"todos|todas|cada|sol[oa]mente|solo|sólo|únicamente",
 )
 # Reminds the agent of what was said before.
-I_SAID = re.compile(
+I_SAID = lazy_pattern(
     r"i (?:already |have |just )?(?:said|told you)(?: before| already| yesterday)?(?: that| to)?[,:]? |ich (?:sagte|"
     r"habe) (?:doch )?(?:schon )?(?:gesagt,? )?(?:dass )?|je t['’]ai dit (?:que |de )?|te (?:he dicho|dije) (?:que )?",
     re.IGNORECASE,
@@ -257,7 +259,7 @@ NORM = any_of(
     r"va|van|viene|vienen|vive|viven|queda|quedan|debe|deben",
 )
 # An announcement of a rule before a colon.
-HEADED = re.compile(
+HEADED = lazy_pattern(
     r"(?P<head>[^:.]{3,80}?): (?P<rest>\S.+)",
 )
 ANNOUNCES_RULE = any_of(
@@ -301,12 +303,12 @@ WE = any_of(
     r"(?:nosotros )?(?:siempre |nunca |no |solo |sólo |ya )?\w{2,}(?:amos|emos|imos)",
     at_start=True,
 )
-WE_ALWAYS = re.compile(
+WE_ALWAYS = lazy_pattern(
     r"(?:we|our team|the team)(?: also| all)? (?:always|never|only|strictly|consistently|generally|usually|normally|"
     r"typically) (?P<verb>[a-z']+)",
     re.IGNORECASE,
 )
-WE_DO_NOT = re.compile(
+WE_DO_NOT = lazy_pattern(
     r"(?:we|our team|the team) (?:don['’]?t|do not|no longer|avoid|forbid)(?: ever)?(?: really)? (?P<verb>[a-z'`]+)|"
     r"on (?:ne |n['’])(?P<fr>\w+) (?:pas|plus|jamais)|nous ne (?P<nous>\w+) (?:pas|plus)|(?:nosotros )?(?:no|"
     r"nunca) (?P<es>\w+(?:amos|emos|imos))|wir \w+ (?:hier |dafür )?(?:keine?n?|nicht|nie) (?P<de>\w+)",
@@ -318,7 +320,7 @@ CUSTOM_VERBS = any_of(
     r"sort|document|indent|review|release|generate|build|have (?:no|a (?:rule|convention|policy))|stick|number|track|"
     r"avoid|forbid|mark|separate|share|handle|validate"
 )
-WE_AGREED = re.compile(
+WE_AGREED = lazy_pattern(
     r"(?:we|the team)(?:['’]ve| have)? (?:agreed|decided|standardi[sz]ed|settled|switched|moved|migrated)\b(?: (?:to|"
     r"on|not))",
     re.IGNORECASE,
@@ -326,7 +328,7 @@ WE_AGREED = re.compile(
 NO_RULE_VERBS = frozenset(
     "know see understand need get care think remember support have want got plan seem mind worry expect".split()
 )
-YOU_MUST = re.compile(
+YOU_MUST = lazy_pattern(
     r"(?:everything|anything|whatever|all) you \w+ (?:must|should|has to|have to|needs? to|goes?)\b|you(?:['’]re|"
     r" are)? (?:must|should|shall|may|can|have to|need to|ought to|to|supposed to) (?:always|never)\b|"
     r"you (?:must(?: not|n['’]?t)|may not|are not (?:allowed|supposed) to|cannot|can['’]?t) |du (?:darfst|sollst|"
@@ -334,7 +336,7 @@ YOU_MUST = re.compile(
     r"puedes) (?:siempre|nunca)|(?:siempre|nunca) debes",
     re.IGNORECASE,
 )
-I_WANT = re.compile(
+I_WANT = lazy_pattern(
     r"i (?:don['’]?t|do not) (?:want|like|need) (?:any |more |new )*(?!the|this|that|these|it|to|an?|your|"
     r"his)(?:[\w-]+ ){0,2}?[\w-]{2,}s\b|i (?:never|don['’]?t ever|do not ever) want\b|i (?:don['’]?t|"
     r"do not) want (?:you to|to see)\b|i(?:['’]d| would)? (?:want|like|need|expect|"
@@ -342,7 +344,7 @@ I_WANT = re.compile(
     r"je ne veux (?:plus|pas|jamais)\b|no quiero (?:ver |que )",
     re.IGNORECASE,
 )
-DO_NOT = re.compile(
+DO_NOT = lazy_pattern(
     r"(?:don['’]?t|do not|please don['’]?t|avoid)(?: ever| just)? (?P<verb>[a-z'`]+)|(?P<abroad>il ne faut (?:pas|"
     r"plus)\b|man darf (?:\w+ )?(?:nicht|keine?n?)\b|no (?:hay que|se debe)\b|(?:\w+ )?(?:bitte )?(?:keine?n?|"
     r"nicht)\b|(?:ne |n['’])\w+ pas\b|pas de\b|no \w+[eé]?s\b)",
@@ -353,7 +355,7 @@ NO_PROHIBITION = frozenset(
     "have be expect remember wait".split()
 )
 # A reason behind a comma or the like, in the same sentence.
-REASON = re.compile(
+REASON = lazy_pattern(
     r"\b(?:because|since|otherwise|or else|so that|as (?:it|they|that|we|those|these|there)|weil|denn|sonst|ansonsten|"
     r"da (?:es|sie|das|wir|die|der)|damit|parce qu|car\b|sinon|puisqu|vu que|porque|ya que|si no|pues|puesto que)|"
     r"(?:,| -| –| —|;|:)\s*(?:it|they|that|those|these|we|there|the|our|you['’]ll|you will|it['’]ll|its|that['’]s|"
@@ -376,7 +378,7 @@ GOES_ON = any_of(
     at_start=True,
 )
 # An order to use something; what follows is used, unless an article makes it one thing of this task.
-USE = re.compile(
+USE = lazy_pattern(
     r"(?:please )?(?:use|prefer|take|pick|stick (?:to|with)|go with|run|call|write|import|name|spell|say|nimm|nutze?|"
     r"verwende?|benutze?|schreibe?|rufe?|bevorzuge?|utilise[sz]?|prends|préfère[sz]?|écris|lance[sz]?|usa|utiliza|"
     r"prefiere|escribe|ejecuta|llama)(?: hier| ici| aquí| here)? (?P<what>\S+)",
@@ -414,12 +416,12 @@ ARTEFACT = (
     r"amounts?|ids?|tables?|columns?|index(?:es)?|enums?|styles?|stylesheets?|css|icons?|assets?|changes?|code|"
     r"reviews?|tickets?|todo comments?|side effects?|globals?|singletons?|macros?|annotations?|warnings?"
 )
-GENERIC = re.compile(
+GENERIC = lazy_pattern(
     rf"(?:all|every(?! \d)|each|any|no|only|new|public|private|internal|"
     rf"generated)\b(?: [\w`-]+){{0,3}}? (?:{ARTEFACT})\b|(?:[\w`-]+ ){{0,3}}?(?:{ARTEFACT})\b(?<=s)",
     re.IGNORECASE,
 )
-GENERIC_ABROAD = re.compile(
+GENERIC_ABROAD = lazy_pattern(
     r"(?:alle|jede[rs]?|neue|keine?)\b(?: [\w`-]+){0,2}? (?:[\w-]*tests?|migration(?:en)?|commits?|branche?s?|"
     r"datei(?:en)?|funktion(?:en)?|klassen?|module?|[\w-]*endpunkte?|endpoints?|variablen?|konstanten?|"
     r"änderung(?:en)?|abhängigkeit(?:en)?)\b|(?:tous|toutes|chaque|aucune?)\b(?: les)?(?: [\w`-]+){0,2}? (?:tests?|"
@@ -434,7 +436,7 @@ DEMANDS = any_of(
     r"can['’]?t|may not|stays?|are always|is always|always|never|are only|is only|require|requires",
 )
 STRONG_DEMAND = any_of(r"must|never|always|has to|have to|may only|only|cannot|may not|shall")
-PASSIVE = re.compile(
+PASSIVE = lazy_pattern(
     r"(?:it|they|those|these) (?:must|should|may) (?:never|not) be (?:edited|changed|modified|touched) (?:by hand|"
     r"manually|directly)|"
     rf"(?:the |our )?(?:[\w`-]+ ){{0,3}}?(?:{ARTEFACT})\b(?: [\w`-]+){{0,4}}? (?:must|should|may|can)(?: never| not|"
@@ -443,7 +445,7 @@ PASSIVE = re.compile(
     r"hard-?coded|logged|deleted|removed|written|called|accessed|reviewed|squashed|rebased|checked)",
     re.IGNORECASE,
 )
-BAN = re.compile(
+BAN = lazy_pattern(
     r"no (?!need|idea|problem|worries|one|longer|wonder|way|rush|doubt|thanks|reason|matter|change|such|luck|man|"
     r"tests? for)(?:more )?(?:than )?(?:[\w`.-]+ ){1,5}?(?:in|from|without|outside|inside|please|anywhere|under|"
     r"unless)\b|no more [\w`-]+ \w|no (?:[\w`.-]+ ){0,2}[\w`-]{3,}s[.!]*$|keine?n? [\w`-]+ (?:in|im|ohne|bitte|"
@@ -451,10 +453,10 @@ BAN = re.compile(
     re.IGNORECASE,
 )
 # Bans things of a kind where it is said of the project.
-NONE_HERE = re.compile(
+NONE_HERE = lazy_pattern(
     r"(?:there (?:is|are) no|(?:es )?gibt (?:es )?(?:hier )?keine?n?|il n['’]y a pas d['’e]|no hay) ?\w", re.IGNORECASE
 )
-REPORTED = re.compile(
+REPORTED = lazy_pattern(
     r"(?!i\b|we\b|you\b)(?:the |our |my |a |der |die |das |le |la |el )?[\w.-]+(?: [\w.-]+){0,3}? (?:says?|said|wrote|"
     r"claims?|claimed|told (?:me|us)|suggests?|sagt|sagte|schrieb|meint|dit|a écrit|prétend|dice|dijo|escribió)\b|"
     r"(?:according to|laut|selon|d['’]après|según) ",
