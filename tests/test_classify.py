@@ -152,3 +152,8 @@ def test_what_the_author_states_stays() -> None:
 def test_any_text_is_classified(title: str, action: str, observation: str) -> None:
     completed = complete({"title": title, "action": action, "observation": observation})
     assert isinstance(completed["triggers"], Triggers)
+
+
+def test_what_stands_between_two_pieces_of_code_is_no_error() -> None:
+    text = "`round()` rounds half to even, so an invalid sum must be rounded with `Decimal.quantize`"
+    assert find_triggers(text, given=Triggers()).errors == ()

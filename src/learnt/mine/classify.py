@@ -46,7 +46,7 @@ _TROUBLE = (
 )
 _ALTERNATIVE = r"(?i)^(?:use|run|prefer|call|instead)\b|\binstead of\b"
 _CODE = r"`([^`\n]{2,200})`"
-_QUOTED = r"`([^`\n]{8,200})`|\"([^\"\n]{8,200})\"|“([^”\n]{8,200})”"
+_QUOTED = r"`([^`\n]{1,200})`|\"([^\"\n]{1,200})\"|“([^”\n]{1,200})”"
 _ERROR_WORDS = (
     r"(?i)\b(?:error|exception|failed|failure|fatal|panic|denied|refused|not found|no such|cannot|can't|could not|"
     r"unable|unknown|undefined|invalid|unexpected|missing|timed? ?out|does not exist|no module|not allowed|already|"
