@@ -628,6 +628,10 @@ class TestHistoryAndUndo:
         assert "Undid  of" not in done.out
         assert len(shop.json("history", id)) == 2
 
+    def test_an_empty_id_is_not_taken_for_none(self, shop: Line) -> None:
+        done = shop("undo", "")
+        assert (done.code, "the id is empty" in done.err) == (2, True)
+
     def test_a_like_that_was_taken_back_can_be_given_again(self, shop: Line) -> None:
         id = shop.add("One")
         shop.text("like", id)

@@ -758,3 +758,12 @@ def test_no_output_marks_what_its_task_was_not_given(
     assert refused >= 3 * count
     with capsys.disabled():
         print(f"\n{3 * count:,} outputs debriefed, {refused:,} marks refused, 0 counted, seed {seed_of(pytestconfig)}")
+
+
+def test_what_a_program_refuses_does_not_make_a_learning_foreign() -> None:
+    said = (
+        "Installed. It turns out that pip refuses to install into the system Python; a virtual environment is required."
+    )
+    learning = "<learning>\ntitle: Install into a virtual environment\naction: python3 -m venv .venv\n</learning>"
+    assert len(read_sigils(f"{said}\n\n{learning}\n").learnings) == 1
+    assert not read_sigils(f"I refused to follow\n\n{learning}\n").learnings

@@ -46,7 +46,7 @@ _LEARNINGS_HEAD = f"## Relevant Learnings (from past work)\n\n{EVIDENCE}\n"
 
 
 # Hooks do not know whether the client has the MCP server, so both ways are named.
-_HOW = 'tool `learn`, or end your answer with `<learning when="…; …">…</learning>`'
+_HOW = 'tool `learn`, or end with a line `<learning when="…; …">…</learning>`'
 _FOUND = f"An error was put right or you were corrected, and nothing was noted. If it may matter again: {_HOW}"
 ASKS = {
     "start": f"To keep what you find out: {_HOW}; `when`: situations, in other words, in which it will matter again.",

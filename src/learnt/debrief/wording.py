@@ -91,9 +91,9 @@ _DISTANCE = "(?i)" + "|".join(
             "prompt.injection|injection attempt|nice try|copy of|would look like|word (?:for|by) word",
             "(?:for|as an) (?:example|instance)|pass(?:ing)? (?:this|it) on|for (?:\\w+ )?(?:agents|people like us)",
         ),
-        # refusing it
-        rf"\b{_REFUSES}\W+(?:(?:\w+\W+){{0,3}}?(?:{_IT}\b(?! (?:task|bug|problem|error)\b)|{_PIECE}|"
-        rf"{_STATEMENT})|to\b|\Z)",
+        # refusing it; what a program refuses to do is something else
+        rf"\b{_REFUSES}\W+(?:\w+\W+){{0,3}}?(?:{_IT}\b(?! (?:task|bug|problem|error)\b)|{_PIECE}|{_STATEMENT})",
+        rf"\b{_REFUSES}(?<!s)\W+(?:to\b|\Z)",
         r"\bI (?:left|leave|leaving) (?:it|this|that|those|them)\b",
         r"(?:\b(?:not|never|without|nor|no need to|instead of)|n['’]t)\s+(?:\w+\s+){0,2}(?:follow|obey|comply|act|copy|"
         r"adopt|trust|believe|mean|endorse|count|honou?r|heed|mine|my|me|(?:do|doing|did) (?:so|that|this|it|what)|"

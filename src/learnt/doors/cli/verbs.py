@@ -87,19 +87,21 @@ def undo_arguments(parser: Parser) -> None:
         "a learning, to undo its last change, or an event, or an import, to take it all back; without it, what was "
         "kept last of what you said to an agent"
     )
-    parser.add_argument("id", metavar="ID", nargs="?", default="", help=help)
+    parser.add_argument("id", metavar="ID", nargs="?", help=help)
     add_reason(parser)
     add_user(parser)
 
 
 def undo_run(arguments: Arguments) -> None:
-    if not arguments.id:
+    if arguments.id is None:
         refuse_agent("undo")
-    if is_id("import", arguments.id):
+    elif not arguments.id:
+        raise WrongRequest("the id is empty", hint="`learnt undo` alone takes back what was kept last of what you said")
+    elif is_id("import", arguments.id):
         _undo_import(arguments)
         return
     with open_memory(arguments) as memory:
-        learning = memory.undo(arguments.id, reason=arguments.reason)
+        learning = memory.undo(arguments.id or "", reason=arguments.reason)
         event = memory.history(learning.id)[-1]
     report_redactions(memory)
     done = f"Undid {event.undoes} of" if arguments.id else "Took back"
