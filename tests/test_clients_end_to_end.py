@@ -191,7 +191,7 @@ def test_what_was_said_on_the_way_is_learnt_and_a_mark_counts_once(told: Told) -
 def test_nothing_that_learnt_said_itself_is_learnt(told: Told) -> None:
     added = {MATCHED, PINNED, "The winch takes diesel", SAID}
     (mined,) = (one for title, one in told.learnings.items() if title not in added)
-    assert mined["title"] == "`ship` has no `--fast`: use `./ship --safe`"
+    assert mined["title"] == "`./ship` has no `--fast`: use `--safe`"
     assert "stopped" not in json.dumps(mined)
 
 
