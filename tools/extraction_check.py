@@ -21,9 +21,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from learnt.clients.kit.transcript import Step, about, steps
+from learnt.flow.people import Listener
 from learnt.mine.extract import LearningDraft, NoDraft, extract
 from learnt.mine.lessons import observe_words
 from learnt.mine.observe import observe_steps
+from learnt.mine.people_rules import SOFT
 from learnt.mine.quality import find_flaw
 from learnt.mine.rejections import observe_rejections
 from learnt.model import Discovery
@@ -109,6 +111,7 @@ class Report:
 
     def read(self, path: Path) -> None:
         """Count one transcript."""
+        self._count_said(path)
         learnings = list(self._learnings(path))
         self.totals["transcripts"] += 1
         self.totals["transcripts with a learning"] += bool(learnings)
@@ -157,10 +160,19 @@ class Report:
             for number, draft in enumerate(drafts, 1)
         ]
 
+    def _count_said(self, path: Path) -> None:
+        """Count what people say: as a rule, which is active if it was typed, and less firmly, which is proposed."""
+        listener = Listener()
+        said = listener.follow(steps(str(path)))
+        self.totals["prompts"] += sum(step.kind == "prompt" and not step.aside for step in said)
+        for utterance in listener.heard:
+            is_firm = utterance.force != SOFT and utterance.own
+            self.totals["sentences said as a rule" if is_firm else "sentences said less firmly"] += 1
+
     def _learnings(self, path: Path) -> Iterator[RuleLearning]:
         for discovery in find_discoveries(path):
             draft = extract(discovery)
-            reason = draft.reason if isinstance(draft, NoDraft) else find_flaw(draft)
+            reason = draft.reason if isinstance(draft, NoDraft) else find_flaw(draft, rule=discovery.rule)
             self.yields[discovery.rule]["discoveries"] += 1
             self.yields[discovery.rule]["left out"] += bool(reason)
             if reason:

@@ -91,7 +91,7 @@ def chooses_instead(earlier: str, later: str) -> bool:
     another number, language or tool (`answer in English`, then `answer in German`).
     """
     some, others = read_statement(earlier), read_statement(later)
-    if not some.denied and _list_names(_REJECTED, later) & _list_names(_CHOSEN, earlier):
+    if not some.denied and _find_names(_REJECTED, later) & _find_names(_CHOSEN, earlier):
         return not is_narrower(earlier, later)
     if others.denied or _ALSO.search(later):
         return False
@@ -100,7 +100,7 @@ def chooses_instead(earlier: str, later: str) -> bool:
     slot = find_slot(some, others)
     if slot is None:
         return False
-    are_tools = slot[0] in _list_names(_CHOSEN, earlier) and slot[1] in _list_names(_CHOSEN, later)
+    are_tools = slot[0] in _find_names(_CHOSEN, earlier) and slot[1] in _find_names(_CHOSEN, later)
     return are_tools or all(map(_NUMBER.search, slot)) or all(word in _LANGUAGES for word in slot)
 
 
@@ -109,7 +109,7 @@ def is_narrower(earlier: str, later: str) -> bool:
     return not read_statement(later).places <= read_statement(earlier).all_words
 
 
-def _list_names(pattern: re.Pattern[str], text: str) -> set[str]:
+def _find_names(pattern: re.Pattern[str], text: str) -> set[str]:
     return {stem(name) for match in pattern.finditer(text) for name in list_names(match["what"], least=2)}
 
 

@@ -1,4 +1,7 @@
-"""Learn from calls of a client's own tools that were refused, and from files that were elsewhere."""
+"""Learn from calls of a client's own tools: files that are elsewhere or too large, and commands that rewrite files.
+
+How these tools are called is nothing that a project teaches, so other refusals teach nothing.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from learnt.mine.complaint import generalise
 from learnt.mine.shell import Part, is_formatter
 from learnt.model import Discovery
 
-# Errors of the clients' own tools. How these are called is nothing that a project teaches.
+# Errors of the clients' own tools.
 _REFUSED = re.compile(
     r"has not been read yet|modified since read|same as the file on disk|strings? (?:are|is) (?:exactly )?the same|"
     r"string to replace (?:was )?not found|no (?:exact )?match(?:es)? found for|could not find the string|failed to "

@@ -85,7 +85,7 @@ def supersede_run(arguments: Arguments) -> None:
 def undo_arguments(parser: Parser) -> None:
     help = (
         "a learning, to undo its last change, or an event, or an import, to take it all back; without it, what was "
-        "kept last of what you said to an agent"
+        "confirmed or kept last of what you said to an agent"
     )
     parser.add_argument("id", metavar="ID", nargs="?", help=help)
     add_reason(parser)
@@ -96,7 +96,7 @@ def undo_run(arguments: Arguments) -> None:
     if arguments.id is None:
         refuse_agent("undo")
     elif not arguments.id:
-        raise WrongRequest("the id is empty", hint="`learnt undo` alone takes back what was kept last of what you said")
+        raise WrongRequest("the id is empty", hint="`learnt undo` alone takes back what you said last")
     elif is_id("import", arguments.id):
         _undo_import(arguments)
         return
