@@ -27,6 +27,17 @@ def test_what_was_removed_from_the_file_and_restored_stays_restored(memory: Memo
     assert learning.id in path.read_text()
 
 
+def test_words_behind_a_learnings_action_are_kept_though_the_line_lost_its_comments(memory: Memory) -> None:
+    memory.add("Start Redis before the tests", action="Run `make redis` first.")
+    memory.file.update()
+    path = Path(memory.file.path())
+    line = "- Start Redis before the tests → Run `make redis` first."
+    path.write_text(f"{line}\n")
+    assert memory.file.update().taken == ()
+    path.write_text(f"{line}\n  because the cache is cold\n")
+    assert [edit.text for edit in memory.file.update().taken] == [f"{line[2:]} because the cache is cold"]
+
+
 def test_empty_lines_do_not_take_the_file_beyond_its_bound(memory: Memory) -> None:
     memory.add("Use pytest fixtures for database setup")
     memory.file.update()

@@ -258,12 +258,20 @@ def test_a_fence_that_nobody_closes_hides_no_bullets() -> None:
     assert texts("```\n- a <!-- learn_1 -->\n\n```sh\nmake\n```\n- b") == ["a", "b"]
 
 
-def test_a_comment_or_fence_that_a_person_left_open_swallows_no_learning() -> None:
-    for open_end in ("<!--", "```", "~~~ text"):
-        loose = [LooseText(section="", text=open_end), LooseText(section="Testing", text=open_end, below=True)]
-        file = rendering(learning(1, "--> ends it"), learning(2, "```", category="testing"), loose=loose)
-        assert {bullet.id for bullet in file.bullets} == {"learn_1", "learn_2"}
-        assert rendering(learning(1, "--> ends it"), learning(2, "```", category="testing"), loose=file.loose) == file
+@pytest.mark.parametrize("open_end", ["<!--", "```", "~~~ text"])
+def test_a_comment_or_fence_that_a_person_left_open_swallows_no_learning(open_end: str) -> None:
+    loose = parse(f"{open_end}\n- a <!-- learn_1 -->\n## Testing\n- b <!-- learn_2 -->\n\n{open_end}").loose
+    learnings = (learning(1, "--> ends it"), learning(2, "```", category="testing"))
+    file = rendering(*learnings, loose=loose)
+    assert {bullet.id for bullet in file.bullets} == {"learn_1", "learn_2"}
+    assert rendering(*learnings, loose=file.loose) == file
+
+
+def test_a_fence_that_a_person_left_open_does_not_open_the_code_that_comes_next() -> None:
+    loose = parse("```\nopen\n- a <!-- learn_1 -->\n\n```\n- no bullet\n```\n").loose
+    file = rendering(A, loose=loose)
+    assert [bullet.id for bullet in file.bullets] == ["learn_1"]
+    assert file.loose == loose
 
 
 def test_bullets_in_a_comment_are_none() -> None:

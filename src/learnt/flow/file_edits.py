@@ -232,6 +232,10 @@ def _find_by_line(database: Database, text: str) -> Learning | None:
         fields_of(start)["title"] for line in lines for start in (line, line.removeprefix(AVOID)) if start.strip()
     )
     candidates = [learning for title in titles for learning in learnings.find_by_title(database, title)]
-    wanted_keys = set(map(bullet_key, lines))
-    matches = [learning for learning in candidates if bullet_key(statement_of(learning)) in wanted_keys]
+    matches = [
+        learning
+        for learning in candidates
+        if bullet_key(text) in map(bullet_key, (line_of(learning), statement_of(learning)))
+        or regenerations.was_shown(database, learning.id, text)
+    ]
     return min(matches, key=lambda learning: learning.status != "active", default=None)

@@ -120,7 +120,7 @@ def _strip_comments(unit: Sequence[str]) -> list[str]:
 
 
 def close_blocks(text: str) -> str:
-    """Return loose text with unclosed code and comments closed, so that they cannot swallow the text below."""
+    """Return loose text with unclosed code and comments closed."""
     lines = split_lines(text)
     for number, unit in split_units(lines):
         end = find_fence(unit[0]) or "-->"
@@ -269,7 +269,8 @@ class _FileReader:
         if text.strip():
             # An indented line is placed above the bullets, because below a bullet it would belong to that bullet.
             below = self._section in self._with_bullets and (_depth(text) < 2 or _FENCE.match(text) is not None)
-            self._loose.setdefault((self._section, below), []).append(text)
+            # Unclosed code or comments are closed here, or they would swallow the text that comes next.
+            self._loose.setdefault((self._section, below), []).append(close_blocks(text))
 
 
 def _depth(line: str) -> int:

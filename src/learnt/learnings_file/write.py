@@ -29,7 +29,6 @@ from learnt.learnings_file.read import (
     Bullet,
     LooseText,
     bullets_by_line,
-    close_blocks,
     parse,
     split_lines,
 )
@@ -264,7 +263,7 @@ class _Layout:
 
     def _part(self, section: str, shown: Sequence[Learning]) -> list[str]:
         above, below = (
-            [close_blocks(piece.text) for piece in self._loose if piece.section == section and piece.below is below]
+            [piece.text for piece in self._loose if piece.section == section and piece.below is below]
             for below in (False, True)
         )
         bullets = [
