@@ -29,6 +29,7 @@ from learnt.store.activity import Entry
 from learnt.store.fired import Fired
 from learnt.strategy.choose_model import Facts, choose
 from learnt.strategy.figures import TrackRecord
+from learnt.system.installation import install_command
 from learnt.text.redact import without_password
 from learnt.text.templates import split_command_line
 from learnt.text.times import ago
@@ -220,7 +221,7 @@ def _examine_provider(settings: Settings, own: str) -> Iterator[Diagnosis]:
     else:
         model = settings.model_name if find_spec(provider) else None
         missing = f"no `name` is set for {provider}" if find_spec(provider) else f"the package {provider} is missing"
-        remedy = f"`pip install 'learnt[{provider}]'`, and set `name` under [model] in {own}"
+        remedy = f"`{install_command(provider)}`, and set `name` under [model] in {own}"
     if not model:
         yield Diagnosis.problem("model", missing, remedy)
         return

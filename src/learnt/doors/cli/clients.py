@@ -15,6 +15,7 @@ from learnt.doors.hook import run_hook
 from learnt.doors.output import note, print_error, say, show_json, use_color
 from learnt.errors import WrongRequest
 from learnt.flow.install import CLIENTS, ClientSetup, SetupOutcome
+from learnt.system.installation import install_command
 
 _DONE = {"made": "wrote", "changed": "changed", "removed": "removed"}
 _WOULD = {"made": "would write", "changed": "would change", "removed": "would remove"}
@@ -140,11 +141,11 @@ def mcp_run(arguments: Arguments) -> None:
         import mcp.server.mcpserver  # noqa: F401 - an older or partial package fails here
     except ImportError:
         raise WrongRequest(
-            "the Python package `mcp`, 2.0 or newer, is not installed", hint="pip install 'learnt[mcp]'"
+            "the Python package `mcp`, 2.0 or newer, is not installed", hint=install_command()
         ) from None
     use_color("never")
     token = os.environ.pop("LEARNT_MCP_TOKEN", "")  # child processes must not inherit it
-    from learnt.doors.mcp import http, server  # needs the optional package
+    from learnt.doors.mcp import http, server  # takes most of a second to load
 
     if arguments.http:
         http.serve_http(os.getcwd(), _PORT if arguments.port is None else arguments.port, token, as_json=arguments.json)
