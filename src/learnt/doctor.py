@@ -1,7 +1,8 @@
 """Examine a project: its settings, its stores, the agent that works on its tasks and the clients that use it.
 
 Nothing is changed. Each part is examined separately, so a broken part does not stop the examination. The only
-program that is started is a client that is set up here, if only the client itself knows which hooks it trusts.
+programs that are started are our own hooks and server, as the clients start them, and a client that is set up here, if
+only the client itself knows which hooks it trusts.
 """
 
 from __future__ import annotations
@@ -149,6 +150,7 @@ def _examine_client(
         "client": state.client,
         "installed": installed,
         "trusted": state.trusted,
+        "answers": dict(state.answers),
         "last_fired": last and last.as_dict(),
         "last_brief": brief and {name: getattr(brief, name) for name in _BRIEF_FACTS},
     }
