@@ -21,7 +21,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tools import generate_plugins
 
-from learnt import __version__
 from learnt.clients import registry
 from learnt.clients.aider.setup import ReadList
 from learnt.clients.codex.setup import ServerTable
@@ -29,6 +28,7 @@ from learnt.clients.kit.json_file import WITH_COMMENTS_AND_COMMAS, JsonFile
 from learnt.clients.kit.setup import Edit, Location, Unfit, targets
 from learnt.clients.registry import FOLDER_VARIABLES
 from tests.conftest import Done, command_line
+from tests.support.answering import put_learnt
 from tests.support.disk import Disk
 from tests.support.words import tells
 
@@ -131,31 +131,12 @@ def put(path: Path, content: bytes) -> Path:
     return path
 
 
-# Stands for learnt on PATH: it answers as a hook and as a server do that are only tried, with the shell's own means.
-ANSWERS = """#!/bin/sh
-case "$1" in
-hook) echo '{"learnt": "VERSION", "error": ""}' ;;
-mcp) echo '{"id": 1, "result": {"serverInfo": {"version": "VERSION"}}}'
-     echo '{"id": 2, "result": {"tools": [{"name": "recall"}]}}' ;;
-esac
-while read -r line; do :; done
-"""
-
-
 @pytest.fixture
 def all_clients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On PATH there are all clients' programs."""
     for client in registry.that_offer("setup"):
         put(tmp_path / "programs" / client.name, b"#!/bin/sh\n").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'programs'}{os.pathsep}{os.environ['PATH']}")
-
-
-def put_learnt(folder: Path, *, version: str = __version__, text: str = ANSWERS) -> dict[str, str]:
-    """Put a learnt that answers into a folder, and return the PATH on which there is nothing else."""
-    put(folder / "learnt", text.replace("VERSION", version).encode()).chmod(0o755)
-    if not (folder / "sh").exists():
-        (folder / "sh").symlink_to("/bin/sh")
-    return {"PATH": str(folder)}
 
 
 def events(path: Path) -> dict[str, list[Any]]:
