@@ -193,6 +193,24 @@ def test_from_settings_that_were_changed_since_only_ours_is_taken_out(client: st
         assert edit.remove(changed.replace(mark, new), content) == content.replace(mark, new)
 
 
+@pytest.mark.parametrize("name", [name for name in PLAIN_FILES if name not in ("empty", "blank")])
+def test_what_an_earlier_version_wrote_for_claude_code_is_updated_and_taken_out(name: str) -> None:
+    line = "sh -c 'learnt hook --client claude 2>/dev/null || exit 0'"
+    handler = {"type": "command", "command": line, "timeout": 5}
+    older = JsonFile(hooks=dict.fromkeys(CLAUDE, handler), words={("permissions", "allow"): "mcp__learnt__*"})
+    content = PLAIN_FILES[name]
+    written = older.add(content)
+    edit = edit_of("claude-code")
+
+    assert edit.remove(written, content) == content
+    if name != "empty holders":  # a holder that only the old permission kept goes with it
+        assert edit.remove(edit.add(written), content) == content
+    assert b"mcp__learnt" not in edit.add(written)
+    assert b"sh -c" not in edit.add(written)
+    user = targets("claude-code", LOCATION.replace(user=True, variables={"HOME": "/home/anna"}))[0].edit
+    assert edit.add(user.add(written)) == edit.add(written)  # a shell's line has no arguments
+
+
 def edit_of(client: str) -> Edit:
     (found,) = [one for one in targets(client, LOCATION) if one.path == f"/srv/shop/{SETTINGS_FILES[client]}"]
     return found.edit
