@@ -204,6 +204,7 @@ def test_activity_and_doctor_tell_what_happened_in_the_client(told: Told) -> Non
     assert len(told.done("debrief")) == len({one["task"] for one in told.activity}) == 3
     (line,) = (line for line in told.doctor.splitlines() if f"client {told.named}" in line)
     assert line.startswith("ok")
+    assert "hooks and server answer" in line
     assert "last fired" in line
     assert "(end)" in line
     assert "hook: " not in told.doctor
