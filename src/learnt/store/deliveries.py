@@ -12,8 +12,6 @@ from collections.abc import Sequence
 from learnt.model import DELIVERED, MISSED, Value
 from learnt.store.database import Database
 
-WORDS = {"": "unknown", DELIVERED: "delivered", MISSED: "not delivered"}
-
 
 class UndecidedBrief(Value):
     """A hook's brief that is not known to be delivered."""

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 KEPT = "kept"  # tell the person that what they said was kept; the subject is the learning
 ASK = "ask"  # ask the agent to write down what it found out
 ASKED_IN_BRIEF = "found"  # what the receipt of a brief that does so says
+DELIVERY_WORDS = {"": "unknown", DELIVERED: "delivered", MISSED: "not delivered"}
 _NOT_STORED = ("injections", "text")
 
 
