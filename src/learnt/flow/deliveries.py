@@ -15,7 +15,6 @@ from learnt.errors import LearntError, TryAgain
 from learnt.flow.briefs import confirm_delivery
 from learnt.flow.context import Context
 from learnt.flow.history import size_or_0
-from learnt.flow.mining import note_read
 from learnt.store import deliveries, mined, session_database
 from learnt.store.deliveries import TaskTranscript, UndecidedBrief
 from learnt.text.times import MONTH_MS
@@ -73,7 +72,8 @@ def _decide(context: Context, one: TaskTranscript, size: int, briefs: Sequence[U
             reached += confirm_delivery(context, brief.id)
         for brief in missed:
             deliveries.miss(context.store.database, brief.id)
-        note_read(context, given_source(one.transcript), size=size, task=one.task)
+        source, at = given_source(one.transcript), context.clock()
+        mined.note_read(context.store.database, source, size=size, task=one.task, at=at)
     return reached
 
 
