@@ -52,7 +52,10 @@ def warned(memory: Memory, command: str, **fields: object) -> None:
         "at": brief.created_at,
         **fields,
     }
+    delivery = row.pop("delivery", "")
     with memory.context.store.transaction():
+        change = "update brief set delivery = :delivery where project = :project and id = :id"
+        memory.context.store.database.execute(change, delivery=delivery, id=brief.id)
         memory.context.store.database.execute(
             """
             insert into misstep (project, sign, command, task, failed_at)
@@ -224,11 +227,13 @@ class TestTheList:
             ({"made": 1}, "unknown"),
             ({"denied": 1, "seen_at": None}, "unknown"),
             ({"left_at": 0}, "unknown"),
+            ({"denied": 1, "delivery": "delivered"}, "prevented"),
+            ({"denied": 1, "delivery": "missed"}, "unknown"),
             ({"needless": 1}, "needless"),
             ({"needless": 1, "failures": 3}, "needless"),
         ],
     )
-    def test_a_warning_tells_what_came_of_it(self, memory: Memory, fields: dict[str, int], outcome: str) -> None:
+    def test_a_warning_tells_what_came_of_it(self, memory: Memory, fields: dict[str, Any], outcome: str) -> None:
         warned(memory, "make all", **fields)
 
         watched = memory.reports.activity()
@@ -276,7 +281,7 @@ class TestTheList:
                 """
             )
         assert memory.reports.activity().entries == (
-            Entry(what="warning", id="", at=5, task="task_gone", outcome="unknown"),
+            Entry(what="warning", id="", at=5, task="task_gone", outcome="unknown", delivery="unknown"),
         )
         assert memory.reports.activity().outcomes["unknown"] == 1
 

@@ -201,6 +201,8 @@ def test_activity_and_doctor_tell_what_happened_in_the_client(told: Told) -> Non
         ("./ship --fast", "ignored", False),
         ("./ship --fast", "ignored", True),
     ]
+    assert {one["delivery"] for one in told.activity if one["what"] != "debrief"} == {"delivered"}
+    assert told.learnings[PINNED]["times_injected"] == 3
     assert len(told.done("debrief")) == len({one["task"] for one in told.activity}) == 3
     (line,) = (line for line in told.doctor.splitlines() if f"client {told.named}" in line)
     assert line.startswith("ok")
@@ -298,6 +300,23 @@ def test_a_sub_agent_gets_its_own_brief_and_is_debriefed_on_its_own(told: Told) 
     assert (done["brief"]["occasion"], done["brief"]["agent"]) == ("agent", AGENTS[told.client])
     assert (done["debrief"]["learnings"], done["debrief"]["agent"]) == (1, AGENTS[told.client])
     assert story.told("show", told.pinned)["confidence"] == pytest.approx(0.85)
+
+
+def test_what_a_client_drops_is_not_counted_and_doctor_names_the_client(told: Told) -> None:
+    story = told.story
+    before = {one["title"]: one["times_injected"] for one in story.told("list")["learnings"]}
+    fast, safe = story.runs("./ship --fast"), story.runs("./ship --safe")
+    with story.garbled_hooks():
+        asked = story.converse("Please ship it with the harbour key", fast, safe, Reply("It is shipped."))
+
+    assert not [request for request in asked if "<learnt-brief" in request]
+    (latest, *_) = (one["task"] for one in story.told("activity")["activity"])
+    dropped = [one for one in story.told("activity")["activity"] if one["task"] == latest and one["what"] != "debrief"]
+    assert {one["delivery"] for one in dropped} == {"not delivered"}
+    assert {"session", "prompt"} <= {one["occasion"] for one in dropped}
+    assert {one["title"]: one["times_injected"] for one in story.told("list")["learnings"]} == before
+    assert "not delivered" in story.learnt("activity")
+    assert "ran our hooks and dropped their text" in story.examined().out
 
 
 def test_after_uninstall_nothing_is_left(told: Told) -> None:

@@ -501,7 +501,7 @@ def test_what_waits_in_the_spool_is_not_said_again(project: Path, learnt: Learnt
         assert client.hear("UserPromptSubmit", prompt="cache the schema of the replica") == ""
 
     with Memory.open(project) as memory:
-        assert memory.get(learning.id).times_injected == 1
+        assert [entry.learnings for entry in memory.reports.activity().entries] == [1]
 
 
 def test_a_warning_that_waits_in_the_spool_is_not_said_again(shop: Callable[..., Client], project: Path) -> None:

@@ -14,6 +14,7 @@ import re
 import sys
 import time
 
+from learnt.model import MISSED
 from learnt.text.clean import clean
 
 TYPE_CHECKING = False
@@ -206,6 +207,8 @@ def describe_receipt(brief: Brief, titles: Mapping[str, str]) -> list[str]:
     budget = receipt["settings"]["budget_tokens"]
     lines = [f"{paint(brief.id, 'bold')} for {brief.task}: {brief.tokens} tokens of {budget}{warning}"]
     lines.append(join_parts({"occasion": brief.occasion, "agent": brief.agent, "client": brief.client}))
+    if brief.delivery == MISSED:
+        lines.append("not delivered: it is not in the client's transcript of what the agent was given")
     lines += _describe_request(receipt)
     if "mirror_age_s" in receipt:
         lines.append(f"from the server's mirror, {receipt['mirror_age_s']:,} s old")

@@ -6,9 +6,9 @@ shown. A brief with a warning is listed as the warning. Agents' names are compar
 
 from __future__ import annotations
 
-from learnt.model import Value
+from learnt.model import MISSED, Value
 from learnt.store.database import read_json
-from learnt.store.happened import search_counter
+from learnt.store.happened import DELIVERY_WORDS, search_counter
 from learnt.store.missteps import OUTCOME, OUTCOMES
 from learnt.text.titles import key_of
 
@@ -95,6 +95,8 @@ class Entry(Value):
     replaced it. For a debrief, it is the attempt's result."""
     denied: bool = False
     """Whether the warning stopped the call."""
+    delivery: str = ""
+    """For a brief and a warning, whether the agent was given it: delivered, not delivered or unknown."""
 
 
 class Today(Value):
@@ -166,6 +168,7 @@ def today(database: Database, *, since: int) -> Today:
                   from brief
                  where brief.project = :project
                    and brief.created_at >= :since
+                   and brief.delivery <> '{MISSED}'
                    and not {_HAS_WARNING}) as briefs,
                (select count(*) from warning where project = :project and warned_at >= :since)
                  + (select count(*)
@@ -269,12 +272,12 @@ def _spellings(database: Database, agent: str) -> list[str]:
 
 def _briefs(database: Database, filters: dict[str, Any], *, limit: int) -> list[Entry]:
     rows = _read_briefs(database, filters, f"not {_HAS_WARNING}", limit=limit)
-    return [Entry(what="brief", **row) for row in rows]
+    return [_entry("brief", row) for row in rows]
 
 
 def _earlier_warnings(database: Database, filters: dict[str, Any], *, limit: int) -> list[Entry]:
     rows = _read_briefs(database, filters, _HAS_EARLIER_WARNING, limit=limit, more=", brief.receipt")
-    return [Entry(what="warning", command=_warned_command(row.pop("receipt")), **row) for row in rows]
+    return [_entry("warning", {"command": _warned_command(row.pop("receipt")), **row}) for row in rows]
 
 
 def _read_briefs(database: Database, filters: dict[str, Any], which: str, *, limit: int, more: str = "") -> list[Row]:
@@ -282,7 +285,7 @@ def _read_briefs(database: Database, filters: dict[str, Any], which: str, *, lim
         f"""
         select given.*, coalesce(task.title, '') as title
           from (select brief.id, brief.created_at as at, brief.task, brief.agent, brief.occasion, brief.asked_by,
-                       brief.tokens, brief.duration_ms, brief.client{more}
+                       brief.tokens, brief.duration_ms, brief.client, brief.delivery{more}
                   from brief
                  where brief.project = :project
                    and (:client = '' or brief.client = :client)
@@ -303,7 +306,8 @@ def _warnings(database: Database, filters: dict[str, Any], *, limit: int) -> lis
         f"""
         select warned.brief as id, warned.warned_at as at, warned.task, warned.agent, warned.denied, warned.outcome,
                coalesce(brief.occasion, '') as occasion, coalesce(brief.asked_by, '') as asked_by,
-               coalesce(brief.client, '') as client, brief.tokens, brief.duration_ms,
+               coalesce(brief.client, '') as client, coalesce(brief.delivery, '') as delivery,
+               brief.tokens, brief.duration_ms,
                coalesce(task.title, '') as title, coalesce(misstep.command, '') as command,
                case when misstep.command is null then brief.receipt end as receipt
           from (select warning.brief, warning.warned_at, warning.task, warning.sign, warning.agent, warning.denied,
@@ -327,7 +331,11 @@ def _warnings(database: Database, filters: dict[str, Any], *, limit: int) -> lis
     for row in rows:
         receipt = row.pop("receipt")  # not None only if the misstep was deleted
         row.update(command=row["command"] or _warned_command(receipt), denied=bool(row["denied"]))
-    return [Entry(what="warning", **row) for row in rows]
+    return [_entry("warning", row) for row in rows]
+
+
+def _entry(what: str, row: Row) -> Entry:
+    return Entry(what=what, **{**row, "delivery": DELIVERY_WORDS[row["delivery"]]})
 
 
 def _warned_command(receipt: str | None) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-from learnt.model import Value
+from learnt.model import MISSED, Value
 from learnt.store.database import clean_row, insert_statement, read_json
 from learnt.store.happened import FollowedRecord, ForgottenRecord, WarningRecord, put_brief
 from learnt.text.times import MONTH_MS
@@ -26,9 +26,17 @@ _MAX_UNSETTLED = 10
 _MAX_BY_REQUESTS = 20
 OUTCOMES = ("prevented", "ignored", "needless", "unknown")
 # An error was prevented if the command was not made after the warning, and the conversation went on before a person
-# wrote again. If the warning came after a failure, that failure is counted in `failures`.
-OUTCOME = """
-    case when warning.needless = 1 then 'needless'
+# wrote again. If the warning came after a failure, that failure is counted in `failures`. A warning that the agent was
+# not given has no outcome.
+OUTCOME = f"""
+    case when exists (
+             select 1
+               from brief
+              where brief.project = warning.project
+                and brief.id = warning.brief
+                and brief.delivery = '{MISSED}'
+         ) then 'unknown'
+         when warning.needless = 1 then 'needless'
          when warning.failures > warning.late then 'ignored'
          when warning.late = 1 or warning.made = 1 or warning.seen_at is null then 'unknown'
          when warning.left_at < warning.seen_at then 'unknown'
