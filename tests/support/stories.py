@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -125,6 +126,18 @@ class Story:
         """Return all texts in each request that offered tools to the model."""
         bodies = [json.loads(asked.body) for asked in self.stub.asked]
         return ["\n".join(texts(body)) for body in bodies if body.get("tools")]
+
+    @contextmanager
+    def garbled_hooks(self) -> Iterator[None]:
+        """Let our hooks answer in a form that no client knows."""
+        shim = self.project.parent / "bin" / "learnt"
+        content = shim.read_text()
+        garbled = content.replace("exec ", "").replace('"$@"', '"$@" | sed s/hookSpecificOutput/unknown/')
+        shim.write_text(garbled)
+        try:
+            yield
+        finally:
+            shim.write_text(content)
 
     def settle(self) -> None:
         """Wait until the worker has processed everything that the hooks saved."""

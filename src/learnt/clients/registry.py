@@ -62,12 +62,16 @@ class Client(Value):
     """The tools that `run` a command, or `edit` or `read` a file."""
     hears_before_call: bool = True
     """Whether the model sees a hook's answer before a call. If not, the answer must come with the result."""
+    hears_in_time: bool = False
+    """Whether the model sees that answer before the call runs. If not, only stopping the call prevents an error."""
     shows_messages: bool = True
     """Whether the person sees a message in a hook's answer."""
     deny_format: str = "permission"
     """How a hook prevents a call: `permission` or `decision`."""
     stop_decision: str = ""
     """The decision with which a hook makes the agent go on at the end of a turn; empty if a hook cannot."""
+    unrecorded: tuple[str, ...] = ()
+    """The occasions on which what a hook says is not in the client's transcript, although the model is given it."""
     compaction_format: str = ""
     """How a hook adds text to a summary: `text` or `context`; empty if a hook cannot."""
     speaks_by_name: bool = False
@@ -185,6 +189,7 @@ CLIENTS = (
             "read": "read",
         },
         compaction_format="context",
+        unrecorded=("compaction",),
         keeps_database=True,
         reports="cost",
         models_need_provider=True,
