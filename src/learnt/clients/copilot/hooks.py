@@ -9,10 +9,11 @@ the transcript. The transcript reader uses the same functions.
 from __future__ import annotations
 
 import json
+import os
 import re
 
 from learnt.model import digest
-from learnt.system.files import read_end
+from learnt.system.files import open_to_read
 from learnt.text.json_values import dig, parsed, text_of
 
 TYPE_CHECKING = False
@@ -51,17 +52,22 @@ def _identity(payload: Mapping[str, Any]) -> str:
 
 def last_message(transcript: str) -> str | None:
     """Return the agent's last message in a transcript; None if there is none."""
-    try:
-        lines = read_end(transcript, max_bytes=_TRANSCRIPT_END).split(b"\n") if transcript else []
-    except (OSError, ValueError):
-        return None
-    for line in reversed(lines):
+    for line in reversed(_last_lines(transcript)):
         if b'"assistant.message"' in line:
             record = parsed(line.decode("utf-8", "replace"))
             text = text_of(dig(record, "data", "content"))
             if record.get("type") == "assistant.message" and text and not record.get("agentId"):
                 return text
     return None
+
+
+def _last_lines(path: str) -> list[bytes]:
+    try:
+        with open(path, "rb", opener=open_to_read) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _TRANSCRIPT_END))
+            return file.read(_TRANSCRIPT_END).split(b"\n")
+    except (OSError, ValueError):
+        return []
 
 
 def read_result(payload: Mapping[str, Any], output: str, *, runs: bool, transcript: str) -> tuple[bool | None, str]:

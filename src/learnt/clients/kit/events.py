@@ -37,7 +37,10 @@ _MAX_TRANSCRIPT_BYTES = 2_000_000
 _FORKS = "SubagentStop"  # internal forks, for example for a summary, also send it, but without an agent's name
 _WITHOUT_WORDS = "StopFailure"  # its last message is not the agent's: the client reports the failure in it
 # How transcripts identify the agent.
-_SPEAKERS = (b'"assistant"', b'"assistant.message"', *(b'"%s"' % client.name.encode() for client in registry.CLIENTS if client.speaks_by_name))
+_SPEAKERS = (
+    *(b'"assistant"', b'"assistant.message"'),
+    *(b'"%s"' % client.name.encode() for client in registry.CLIENTS if client.speaks_by_name),
+)
 _BY_CLIENT = b'"isApiErrorMessage":true'  # the client wrote this message, after a service error
 # The arguments of these slash commands are for the client. The text after others, such as `/plan`, is a task.
 _SLASH_COMMANDS = frozenset(
