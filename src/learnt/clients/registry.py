@@ -75,6 +75,8 @@ class Client(Value):
     """How a hook prevents a call: `permission` or `decision`."""
     stop_decision: str = ""
     """The decision with which a hook makes the agent go on at the end of a turn; empty if a hook cannot."""
+    unrecorded: tuple[str, ...] = ()
+    """The occasions on which what a hook says is not in the client's transcript, although the model is given it."""
     compaction_format: str = ""
     """How a hook adds text to a summary: `text` or `context`; empty if a hook cannot."""
     speaks_by_name: bool = False
@@ -194,6 +196,7 @@ CLIENTS = (
             "read": "read",
         },
         compaction_format="context",
+        unrecorded=("compaction",),
         keeps_database=True,
         reports="cost",
         models_need_provider=True,
