@@ -39,6 +39,10 @@ SETTINGS = {
         ".codex/hooks.json": b'{"hooks" : {\r\n\t"Stop":[ {"hooks":[{"type":"command","command":"true"} ]}]\r\n}}',
         ".codex/config.toml": b"# ours\n[ tui ]   # odd, but allowed\nnotifications= false\n\n\n",
     },
+    "copilot": {
+        ".github/hooks/learnt.json": b'{"version":1 ,\t"hooks":{ "Stop":[{"type":"command","command":"true"} ] }}',
+        ".mcp.json": b'{ "mcpServers":{ } }',
+    },
     "opencode": {
         # It writes a `$schema` into settings without one.
         "opencode.jsonc": b'{\n // it\n"$schema":"https://opencode.ai/config.json" , "instructions":["A.md",],\n\n}\n',
@@ -47,7 +51,13 @@ SETTINGS = {
 # Codex does not wait by itself until a server offers its tools.
 WAITING = {"codex": ("-c", "mcp_servers.learnt.required=true")}
 # What lets each of them run a command without a person.
-ALLOWED = {"claude": "--allowedTools=Bash", "codex": "", "gemini": "--approval-mode=yolo", "opencode": ""}
+ALLOWED = {
+    "claude": "--allowedTools=Bash",
+    "codex": "",
+    "copilot": "--allow-all-tools",
+    "gemini": "--approval-mode=yolo",
+    "opencode": "",
+}
 ERRAND = "Paint buoy 17"
 SPAWNS = {
     "claude": Reply(
@@ -60,9 +70,19 @@ SPAWNS = {
         },
     ),
     "codex": Reply(tool="spawn_agent", namespace="multi_agent_v1", arguments={"message": ERRAND}),
+    "copilot": Reply(
+        tool="task",
+        arguments={
+            "description": "paint",
+            "prompt": ERRAND,
+            "agent_type": "general-purpose",
+            "name": "painter",
+            "mode": "sync",
+        },
+    ),
     "opencode": Reply(tool="task", arguments={"description": "paint", "prompt": ERRAND, "subagent_type": "general"}),
 }
-AGENTS = {"claude": "general-purpose", "codex": "default", "opencode": "general"}
+AGENTS = {"claude": "general-purpose", "codex": "default", "copilot": "general-purpose", "opencode": "general"}
 # How each is made to compact, and what its model says when it is offered tools for that, too.
 COMPACTS: dict[str, tuple[Any, ...]] = {
     "codex": (("-c", "model_auto_compact_token_limit=15000"), Reply("We ship.")),

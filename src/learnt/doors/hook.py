@@ -90,6 +90,8 @@ def _serve(here: Project, payload: dict[str, Any] | None, deadline: Deadline, be
             if payload is None:
                 payload = _parse(_read_stdin(memory.settings.hook_deadline_ms, deadline))
             event = events.read_event(payload, _read_option("--client"))
+            if event and memory.hooks.is_repeated(event):
+                event = None
             # At the end of a turn nobody waits for an answer, but words that are not saved now are lost.
             limit_ms = _SAVE_DEADLINE_MS.get(event.kind if event else "", memory.settings.hook_deadline_ms)
             deadline.start(_remaining_ms(limit_ms, began_ns))

@@ -120,13 +120,16 @@ class Hooks:
             _start_worker(self._context)  # the worker replays the spool
         return reply
 
+    def is_repeated(self, event: HookEvent) -> bool:
+        """Return whether the client has sent the same event to another of our hooks already."""
+        folder = self._context.store.place.folder
+        return bool(event.identity) and not _fired().claim(folder, event.client, event.identity)
+
     def note_fired(self, event: HookEvent, answer: str, began_ns: int) -> None:
         """Record for `learnt doctor` that a client called a hook."""
-        from learnt.store import fired  # not needed for clients without a name, which leave no record
-
         duration_ms = (time.perf_counter_ns() - began_ns) / 1_000_000
         folder, at = self._context.store.place.folder, time.time_ns() // 1_000_000
-        fired.note(folder, event.client, event.kind, at=at, duration_ms=duration_ms, chars=len(answer))
+        _fired().note(folder, event.client, event.kind, at=at, duration_ms=duration_ms, chars=len(answer))
 
     def end_turn(self, task: str, said: str, **facts: Any) -> str:
         """Store the agent's last message in a turn, for the worker to debrief; return the attempt's id.
@@ -519,6 +522,12 @@ def _end_turn(context: Context, task: str, said: str, **facts: Any) -> str:
     from learnt.flow.turns import end_turn  # only needed where a turn ends
 
     return end_turn(context, task, said, **facts)
+
+
+def _fired() -> Any:
+    from learnt.store import fired  # not needed for clients without a name, which leave no record
+
+    return fired
 
 
 def _start_worker(context: Context, *, at_most_every_s: float = 0.0) -> None:
