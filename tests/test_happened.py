@@ -30,7 +30,8 @@ TASK = Task(id="task_1", title="Add password reset", goal="accounts", created_at
 def _brief(memory: Memory, learning: str, *, held_out: bool = False) -> Brief:
     id = new_id("brief", 5)
     injection = Injection(learning=learning, task=TASK.id, brief=id, injected_at=5, held_out=held_out)
-    return Brief(id=id, created_at=5, task=TASK.id, receipt={"chosen": [learning]}, injections=(injection,))
+    receipt = {"chosen": [learning]}
+    return Brief(id=id, created_at=5, task=TASK.id, receipt=receipt, injections=(injection,), delivery="delivered")
 
 
 def _body(brief: Brief) -> dict[str, Any]:

@@ -597,6 +597,80 @@ def test_what_is_not_in_the_database_of_opencode_is_a_clear_error(
 # All of them
 
 
+def brief_text(id: str) -> str:
+    return fenced("- Use ruff", f"brief_{id}")
+
+
+def attached(kind: str, **more: Any) -> dict[str, Any]:
+    return {
+        "type": "attachment",
+        "uuid": "u",
+        "sessionId": "s-1",
+        "timestamp": NOON,
+        "attachment": {"type": kind, **more},
+    }
+
+
+def escaped(text: str) -> str:
+    return f"<hook_context>{text.replace('<', '&lt;').replace('>', '&gt;')}</hook_context>"
+
+
+GIVEN = {
+    "claude": [
+        claude("user", "Mend the tills"),
+        attached("hook_success", stdout=json.dumps({"additionalContext": brief_text("dropped")})),
+        attached("hook_additional_context", content=[brief_text("session"), brief_text("prompt")]),
+        answered(brief_text("stop"), is_error=True),
+        claude("assistant", [{"type": "text", "text": "Done."}]),
+    ],
+    "codex": [
+        codex(META, "session_meta"),
+        codex_message("developer", brief_text("session"), brief_text("prompt")),
+        codex({"type": "hook_completed", "output": brief_text("dropped")}, "event_msg"),
+        codex_output(f"refused: {brief_text('stop')}"),
+    ],
+    "gemini": [
+        HEAD,
+        asked("m1", f"{escaped(brief_text('session'))}\n\nMend the tills"),
+        {"$set": {"messages": [asked("m2", "Go on", escaped(brief_text("prompt")))]}},
+        gemini(
+            "m3", toolCalls=[gemini_call("run_shell_command", {"command": "ls"}, f"ok\n{escaped(brief_text('stop'))}")]
+        ),
+    ],
+    "opencode": [
+        {
+            "info": INFO,
+            "messages": [
+                {
+                    "info": {"role": "user", "time": {"created": NOON_MS}},
+                    "parts": [
+                        {"type": "text", "text": "Mend the tills"},
+                        {"type": "text", "synthetic": True, "text": brief_text("session") + brief_text("prompt")},
+                    ],
+                },
+                {"info": {"role": "assistant"}, "parts": [part("bash", {}, output=f"ok\n\n{brief_text('stop')}")]},
+            ],
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize("client", GIVEN)
+def test_the_briefs_that_the_model_was_given_are_found_and_those_that_a_hook_only_printed_are_not(
+    tmp_path: Path, client: str
+) -> None:
+    found = transcript.find_briefs(written(tmp_path / "s.jsonl", GIVEN[client]))
+
+    assert found.ids == {"brief_session", "brief_prompt", "brief_stop"}
+    assert found.is_complete
+
+
+def test_a_version_of_claude_code_that_does_not_record_hooks_does_not_tell_what_was_not_given(tmp_path: Path) -> None:
+    path = written(tmp_path / "s.jsonl", [claude("user", "Mend"), answered("ok"), claude("assistant", "Done.")])
+
+    assert not transcript.find_briefs(path).is_complete
+
+
 def test_our_own_brief_and_the_rest_of_our_prompt_are_no_words_of_the_person(tmp_path: Path) -> None:
     brief = fenced("## What failed before\n\nNever <b>mind</b>", "brief_1")
     task = Task(id="task_1", title="Mend the tills", text="They count twice.\n\n## Where\n\nin till.py", spec="spec.md")

@@ -28,16 +28,15 @@ else:
 # A learning's texts besides its title, in the order in which they are shown.
 PARAGRAPHS = ("context", "observation", "implication", "action")
 COUNTERS = ("times_injected", "times_helpful", "times_not_helpful", "recurrences")
-TITLE_LIMIT, TEXT_LIMIT = 100, 20_000
-LONG_TEXT_LIMIT = 200_000  # a task may contain a whole specification
+TITLE_LIMIT, TEXT_LIMIT, LONG_TEXT_LIMIT = 100, 20_000, 200_000  # a task may contain a whole specification
 TRIGGER_LIMIT, TAG_LIMIT, CUE_LIMIT = 500, 50, 8
-LARGEST_NUMBER = 2**53
-LEAST_CONFIDENCE = 0.1
+LARGEST_NUMBER, LEAST_CONFIDENCE = 2**53, 0.1
 GENERAL = "general"  # the category that every agent sees
 EVERYTHING = "*"  # all categories
 NO_REPORT = ", without a report"  # the end of the reason for a failure that the agent did not explain
 PROGRAM = "learnt"  # the author of changes by the program itself
 OCCASIONS = ("task", "session", "prompt", "agent", "tool", "failure", "compaction", "template")
+DELIVERED, MISSED = "delivered", "missed"  # whether the agent was given a brief; empty if it is not known
 ASKERS = ("", "hook", "prompt", "tool", "person")
 KINDS = ("solution", "gotcha", "best-practice", "constraint")
 POLARITIES = ("do", "avoid")
@@ -48,8 +47,7 @@ _AVOIDING = frozenset(
     "nicht kein keine keinen vermeide vermeiden vermeidet verboten ne pas jamais évite éviter évitez interdit nunca "
     "jamás evita evitar evite eviten deja prohibido".split()
 )
-ORIGINS = ("person", "agent", "model", "import")
-VOUCHERS = ("", "person", "evidence")
+ORIGINS, VOUCHERS = ("person", "agent", "model", "import"), ("", "person", "evidence")
 STATUSES = ("proposed", "active", "hidden", "archived", "superseded")
 _CHOICES = {"kind": KINDS, "polarity": POLARITIES, "origin": ORIGINS, "vouched": VOUCHERS, "status": STATUSES}
 TASK_STATUSES = ("waiting", "ready", "running", "done", "failed", "escalated", "cancelled")
@@ -555,6 +553,7 @@ class Brief(Value):
     occasion: str = "task"  # see OCCASIONS
     asked_by: str = ""  # who asked for it; see ASKERS
     duration_ms: int | None = None
+    delivery: str = ""  # whether the agent was given it; see DELIVERED
     receipt: Mapping[str, Any] = {}
     injections: tuple[Injection, ...] = ()
     text: str = ""  # not stored: rendered again from the receipt
@@ -572,6 +571,7 @@ class Brief(Value):
         check_id("brief", self.id)
         check_choice("occasion", self.occasion, OCCASIONS)
         check_choice("asked_by", self.asked_by, ASKERS)
+        check_choice("delivery", self.delivery, ("", DELIVERED, MISSED))
         if any(injection.brief != self.id for injection in self.injections):
             raise InvalidValue(f"an injection in {self.id} belongs to another brief")
 

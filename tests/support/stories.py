@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -28,10 +29,17 @@ from tests.support.model_stub import ModelStub, Reply
 MODELS = {
     "claude": "claude-sonnet-4-5",
     "codex": "gpt-5-codex",
+    "copilot": "claude-sonnet-4.5",
     "gemini": "gemini-2.5-flash",
     "opencode": "stub/stub-model",
 }
-SHELLS = {"claude": "Bash", "codex": "exec_command", "gemini": "run_shell_command", "opencode": "bash"}
+SHELLS = {
+    "claude": "Bash",
+    "codex": "exec_command",
+    "copilot": "bash",
+    "gemini": "run_shell_command",
+    "opencode": "bash",
+}
 PATIENCE_S = 200
 
 # Records its arguments, and succeeds only with the right ones.
@@ -126,6 +134,18 @@ class Story:
         bodies = [json.loads(asked.body) for asked in self.stub.asked]
         return ["\n".join(texts(body)) for body in bodies if body.get("tools")]
 
+    @contextmanager
+    def garbled_hooks(self) -> Iterator[None]:
+        """Let our hooks answer in a form that no client knows."""
+        shim = self.project.parent / "bin" / "learnt"
+        content = shim.read_text()
+        garbled = content.replace("exec ", "").replace('"$@"', '"$@" | sed s/hookSpecificOutput/unknown/')
+        shim.write_text(garbled)
+        try:
+            yield
+        finally:
+            shim.write_text(content)
+
     def settle(self) -> None:
         """Wait until the worker has processed everything that the hooks saved."""
         lock = str(self.project / ".learnt" / WORKER_LOCK)
@@ -143,6 +163,7 @@ class Story:
         return {
             "claude": ("claude", "-p", "--allowedTools", "Bash", "--model", MODELS["claude"]),
             "codex": ("codex", "exec", "--skip-git-repo-check", "--sandbox", "workspace-write"),
+            "copilot": ("copilot", "--allow-all-tools", "--silent"),
             "gemini": ("gemini", "--approval-mode", "yolo", "--model", MODELS["gemini"]),
             "opencode": ("opencode", "run", "--title", "A title", "--model", MODELS["opencode"]),
         }[self.client]
@@ -154,7 +175,12 @@ class Story:
 
     def recalls(self, query: str) -> Reply:
         """Return a reply in which the model calls our server."""
-        names = {"claude": "mcp__learnt__recall", "codex": "recall", "gemini": "mcp_learnt_recall"}
+        names = {
+            "claude": "mcp__learnt__recall",
+            "codex": "recall",
+            "copilot": "learnt-recall",
+            "gemini": "mcp_learnt_recall",
+        }
         return Reply(
             tool=names.get(self.client, "learnt_recall"),
             namespace="mcp__learnt" if self.client == "codex" else "",

@@ -111,6 +111,8 @@ def _serve(here: Project, payload: dict[str, Any] | None, deadline: Deadline, be
             if _is_probe():
                 _answer_probe()
                 return
+            if event and memory.hooks.is_repeated(event):
+                event = None
             # At the end of a turn nobody waits for an answer, but words that are not saved now are lost.
             limit_ms = _SAVE_DEADLINE_MS.get(event.kind if event else "", memory.settings.hook_deadline_ms)
             deadline.start(_remaining_ms(limit_ms, began_ns))

@@ -52,7 +52,7 @@ from learnt.weigh.confidence import impact
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from typing import Any
 
     from learnt.flow.context import Context
@@ -231,19 +231,33 @@ def record(
     `began_ns` is when work on the brief began, by `time.perf_counter_ns`; by default, when the brief was created.
     `warning` is the warning that the brief contains.
     """
-    before = injected(context, task.id)
     spent = context.clock() - brief.created_at if began_ns is None else (perf_counter_ns() - began_ns) // 1_000_000
     age_s = context.store.age_s()
     receipt = brief.receipt if age_s is None else {**brief.receipt, "mirror_age_s": age_s}
-    brief = brief.replace(duration_ms=max(0, spent), receipt=receipt)
+    brief = brief.replace(duration_ms=max(0, spent), receipt=receipt, delivery=happened.delivery_of(brief.asked_by))
+    before = _delivered(context, task.id) if brief.delivery else ()
     brief_record = happened.BriefRecord(task=task, brief=brief)
     context.store.record(brief_record if warning is None else warning.as_record(brief_record))
-    for store in context.stores[1:]:
-        shown = [entry["id"] for entry in brief.receipt["shown"] if entry["scope"] == store.place.scope]
-        fresh = [id for id in shown if id not in before]
-        if fresh and not store.place.read_only:
-            _count_elsewhere(context, store, fresh, at=brief.created_at)
+    if brief.delivery:
+        fresh = [entry["id"] for entry in brief.receipt["shown"] if entry["id"] not in before]
+        _count_elsewhere(context, brief, fresh)
     return brief
+
+
+def confirm_delivery(context: Context, id: str) -> list[str]:
+    """Within a transaction: record that a brief was delivered; return the learnings that are new to the agent."""
+    brief, counted = happened.deliver(context.store.database, id)
+    _count_elsewhere(context, brief, counted)
+    return counted
+
+
+def _count_elsewhere(context: Context, brief: Brief, ids: Collection[str]) -> None:
+    """Count the uses of those learnings of a delivered brief that are in other stores than the project's."""
+    for store in context.stores[1:]:
+        scope = store.place.scope
+        here = [entry["id"] for entry in brief.receipt["shown"] if entry["scope"] == scope and entry["id"] in ids]
+        if here and not store.place.read_only:
+            _count_in(context, store, here, at=brief.created_at)
 
 
 def explain(context: Context, id: str) -> Brief:
@@ -295,15 +309,25 @@ def task_for(context: Context, request: BriefRequest, *, now: int) -> Task:
     )
 
 
-def injected(context: Context, task: str, *, since: int = 0) -> dict[str, bool]:
-    """Return the learnings that a task was given since the given time, and whether each was held out."""
+def injected(context: Context, task: str, *, since: int = 0, missed_too: bool = False) -> dict[str, bool]:
+    """Return the learnings that a task was given since the given time, and whether each was held out.
+
+    A learning whose brief is known not to have been delivered is left out, unless `missed_too` is set.
+    """
     # Read the spool first, because a replay may move records to the database meanwhile.
     pending = context.store.pending_briefs(task) if task else ()
-    held_out_by_id = happened.injected(context.store.database, task, since=since)
+    held_out_by_id = happened.injected(context.store.database, task, since=since, missed_too=missed_too)
     for record in pending:
         injections = record.given.brief.injections
         held_out_by_id |= {entry.learning: entry.held_out for entry in injections if entry.injected_at >= since}
     return held_out_by_id
+
+
+def _delivered(context: Context, task: str) -> set[str]:
+    """Return the learnings that have reached the agent in a task."""
+    briefs = [record.given.brief for record in (context.store.pending_briefs(task) if task else ())]
+    pending = {id for brief in briefs if brief.delivery for id in brief.learning_ids}
+    return pending | happened.delivered(context.store.database, task)
 
 
 def given_to_others(context: Context, task: str, agent: str) -> dict[str, str]:
@@ -492,7 +516,7 @@ def _past_attempts(context: Context, task: Task, *, now: int) -> tuple[tuple[Pas
     return tuple(past), loop
 
 
-def _count_elsewhere(context: Context, store: Store, ids: Sequence[str], *, at: int) -> None:
+def _count_in(context: Context, store: Store, ids: Sequence[str], *, at: int) -> None:
     """Count uses in another writable store; the brief neither waits for this nor fails because of it."""
     wait_ms = store.database.wait_at_most(PATIENCE_MS)
     try:

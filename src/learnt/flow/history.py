@@ -15,7 +15,7 @@ from learnt.clients.kit.transcript import About, TranscriptFile, about, lies_in,
 from learnt.clients.kit.transcript import find as find_transcripts
 from learnt.clients.registry import FOLDER_VARIABLES
 from learnt.debrief.sigils import remove_sigils
-from learnt.errors import WrongRequest
+from learnt.errors import LearntError, WrongRequest
 from learnt.flow.asks import StepWatch, states_learning
 from learnt.flow.background import refuse_without_project
 from learnt.flow.context import Context
@@ -158,6 +158,14 @@ def size_of(path: str) -> int:
         return os.path.getsize(path)
     file, _, session = path.rpartition("#")
     return int(session_database.session(file, session).get("size") or 0)
+
+
+def size_or_0(path: str) -> int:
+    """Return the size of a transcript; 0 if it no longer exists."""
+    try:
+        return size_of(path)
+    except (LearntError, OSError):
+        return 0
 
 
 def read_words(path: str) -> tuple[str, list[str]]:

@@ -3,15 +3,16 @@
 Only the first mark per learning and task is valid, and only if a brief for the task contained the learning. A mark
 changes the learning's confidence in its store, and can be undone. Agents' marks count once per learning and
 conversation, whichever door they come through, and never in the conversation that taught the learning. They are also
-evidence: enough of them vouch for an agent's conclusion, and propose to a person that a learning be retired.
+evidence: enough of them vouch for an agent's conclusion, and propose to a person that a learning be retired. They show,
+too, that the learning's brief was delivered.
 """
 
 from __future__ import annotations
 
 from learnt.errors import WrongRequest
-from learnt.flow.briefs import injected
+from learnt.flow.briefs import confirm_delivery, injected
 from learnt.model import PROGRAM, text_id
-from learnt.store import evidence, happened, learnings, reviews, tasks
+from learnt.store import deliveries, evidence, happened, learnings, reviews, tasks
 from learnt.store.happened import Mark
 from learnt.store.learnings import Change
 from learnt.store.reviews import Escalation
@@ -37,7 +38,8 @@ def mark(context: Context, learning: str, task: str, helpful: bool, *, by: str |
     by = by or context.by
     store, _ = context.locate(learning, writable=True)
     with context.store.transaction():
-        if injected(context, task).get(learning) is not False:
+        # An agent that marks a learning has seen it, whatever the transcript shows.
+        if injected(context, task, missed_too=by != PERSON).get(learning) is not False:
             raise WrongRequest(
                 f"`{learning}` was not given to `{task}`", hint="only learnings in a brief for the task can be marked"
             )
@@ -104,7 +106,7 @@ def undo_mark(context: Context, store: Store, undone: tuple[Event, bool]) -> Non
 def _reason_against_mark(context: Context, id: str, task: str, talk: Talk) -> str:
     """Return why this task's mark on this learning is not valid; empty if it is valid."""
     holding = [store for store in context.sound_stores() if learnings.find(store.database, id)]
-    held_out = injected(context, task).get(id)
+    held_out = injected(context, task, missed_too=True).get(id)
     own = [store for store in holding if not store.place.read_only]
     checks = {
         "no such learning": not holding,
@@ -184,6 +186,9 @@ def _add_mark(context: Context, mark: Mark, *, by: str, talk: Talk) -> bool:
     database = context.store.database
     if not happened.add_mark(database, mark):
         return False
+    brief = "" if by == PERSON else deliveries.find_undelivered(database, mark.learning, mark.task)
+    if brief:
+        confirm_delivery(context, brief)
     if learnings.find(database, mark.learning):
         _apply_mark(context, database, mark, by=by, talk=talk)
         return True

@@ -6,6 +6,7 @@ conversation had been given before.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from learnt.flow.context import Context
@@ -21,8 +22,11 @@ from learnt.weigh.confidence import are_due_to_learning, are_run_anyway, is_copi
 _KEPT_MS = 90 * DAY_MS
 
 
-def count_successes(context: Context) -> list[str]:
-    """Count the successes since the last call; return the learnings that they vouch for."""
+def count_successes(context: Context, *, reached: Sequence[str] = ()) -> list[str]:
+    """Count the successes since the last call; return the learnings that they vouch for.
+
+    `reached` are learnings that are now known to have reached an agent, perhaps before successes that were counted.
+    """
     store, now = context.store, context.clock()
     if store.place.read_only or store.database.read_only:
         return []
@@ -30,9 +34,10 @@ def count_successes(context: Context) -> list[str]:
         database = store.database
         since = min(evidence.counted_until(database), now)
         _note_own_successes(database, since=since, until=now)
-        ids = evidence.list_given_before_runs(database, since=since, until=now)
+        ids = sorted({*evidence.list_given_before_runs(database, since=since, until=now), *reached})
         given = learnings.get_all(database, ids).values() if ids else ()
-        vouched = [learning.id for learning in given if _vouches(context, database, learning, now)]
+        unvouched = [learning for learning in given if learning.status == "active" and not learning.vouched]
+        vouched = [learning.id for learning in unvouched if _vouches(context, database, learning, now)]
         evidence.forget_runs(database, before=now - _KEPT_MS)
         evidence.set_counted_until(database, now)
     return vouched

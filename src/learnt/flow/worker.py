@@ -1,6 +1,6 @@
 """The background worker: applies pending records, reads transcripts that have grown, and updates the learnings files.
 
-It also counts observed successes and does the daily upkeep.
+It also decides which briefs reached the agent, counts observed successes and does the daily upkeep.
 
 The steps are independent: a failed step is reported and retried by the next worker. A conversation is debriefed before
 a model reads it, so a failing model does not delay the agent's own learnings; after a few failures the rules read it.
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from learnt.clients.kit.transcript import About, about
@@ -21,7 +21,8 @@ from learnt.flow import background
 from learnt.flow.asks import ask_if_worth
 from learnt.flow.context import Context, is_upkeep_due
 from learnt.flow.debriefs import store_debrief
-from learnt.flow.history import learn_from_transcript, read_conversation, read_words, size_of
+from learnt.flow.deliveries import decide_deliveries
+from learnt.flow.history import learn_from_transcript, read_conversation, read_words, size_or_0
 from learnt.flow.learnings_file import LearningsFile
 from learnt.flow.mining import ModelReader, note_read, was_asked_recently
 from learnt.flow.model_calls import LONG_LIMIT_S
@@ -92,8 +93,9 @@ class Worker:
         if not self._store.spool.is_empty():
             # A database that rejects the pending records would reject all further writes as well, so stop here.
             return report.replace(remarks=tuple(remarks))
+        reached = self._decide_deliveries(remarks, deadline)
         report = self._read_conversations(report, remarks, deadline)
-        self._count_successes(remarks)
+        self._count_successes(remarks, reached)
         self._refresh_marks(remarks)
         self._tidy(remarks, deadline)
         self._update_files(remarks, deadline)
@@ -128,9 +130,19 @@ class Worker:
         except LearntError as error:
             remarks.append(_format_error(error))
 
-    def _count_successes(self, remarks: list[str]) -> None:
+    def _decide_deliveries(self, remarks: list[str], deadline: float) -> list[str]:
+        """Decide which briefs reached the agent, before its marks on them are read; return their learnings."""
         try:
-            count_successes(self._context)
+            reached, unread = decide_deliveries(self._context, deadline=deadline)
+        except LearntError as error:
+            remarks.append(_format_error(error))
+            return []
+        remarks += unread
+        return reached
+
+    def _count_successes(self, remarks: list[str], reached: Sequence[str]) -> None:
+        try:
+            count_successes(self._context, reached=reached)
         except LearntError as error:
             remarks.append(_format_error(error))
 
@@ -166,7 +178,7 @@ class Worker:
             if time.monotonic() > deadline:
                 break
             try:
-                size = _size_or_0(attempt.transcript)
+                size = size_or_0(attempt.transcript)
                 if size and sizes_read.get(debriefed_source(attempt.transcript)) != size:
                     report = report.replace(conversations=report.conversations + self._debrief(attempt, size))
                 if size and sizes_read.get(attempt.transcript) != size and self._may_be_mined(attempt):
@@ -254,14 +266,6 @@ def _hold_worker_lock(folder: str) -> Iterator[bool]:
 def _last_result(messages: list[str]) -> str | None:
     """Return the last result that a message reports; None if no message reports one."""
     return next((result for text in reversed(messages) if (result := read_sigils(text).result)), None)
-
-
-def _size_or_0(transcript: str) -> int:
-    """Return a transcript's size; 0 if the transcript no longer exists."""
-    try:
-        return size_of(transcript)
-    except (LearntError, OSError):
-        return 0
 
 
 def _format_error(error: LearntError) -> str:

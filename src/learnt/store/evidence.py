@@ -136,7 +136,7 @@ def list_given(database: Database, learning: str) -> list[str]:
           join task on task.project = injection.project and task.id = injection.task
          where injection.project = :project
            and injection.learning = :learning
-           and injection.held_out = 0
+           and injection.delivered_at is not null
            and brief.asked_by <> '{_BY_AGENT}'
         """,
         learning=learning,
@@ -164,7 +164,7 @@ def measure_turnout(database: Database) -> float:
                          limit {_MAX_RECENT}
                        ) as recent
                   join injection on injection.project = :project and injection.brief = recent.id
-                 where injection.held_out = 0
+                 where injection.delivered_at is not null
                ) as conversations
         """
     )
@@ -206,8 +206,7 @@ def list_given_before_runs(database: Database, *, since: int, until: int) -> lis
          where command_run.project = :project
            and command_run.at > :since
            and command_run.at <= :until
-           and injection.held_out = 0
-           and injection.injected_at <= command_run.at
+           and injection.delivered_at <= command_run.at
            and learning.status = 'active'
            and learning.vouched = ''
          order by learning.id
@@ -222,7 +221,7 @@ def count_runs(database: Database, learning: Learning, signs: Sequence[str]) -> 
     """Return how often a learning's commands succeeded, and the tasks in which they did after it was given."""
     rows = database.rows(
         f"""
-        select command_run.task, min(command_run.at) as at, max(injection.injected_at) as given_at,
+        select command_run.task, min(command_run.at) as at, max(injection.delivered_at) as given_at,
                max(case when {database.one_of("command_run.sign", "signs")} then command_run.at end) as ran_at
           from command_run
           left join injection on injection.project = command_run.project

@@ -6,6 +6,9 @@ down. Who finds something to tell adds a notice; the next hook that can show it 
 Each kind of record is a value with a JSON body. It is applied in the same way whether it is applied at once or by a
 later replay of the spool; applying it again changes nothing. Bodies are stored on users' disks, so bodies written by
 older versions must stay readable.
+
+A learning counts as used in a task once a brief that contained it was delivered. A brief that somebody asked for is
+delivered when it is recorded; whether a hook's brief was, the client's transcript shows later (`store.deliveries`).
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from __future__ import annotations
 import json
 
 from learnt.errors import NotFound
-from learnt.model import Attempt, Brief, Failure, Injection, Task, Value, check_id
+from learnt.model import DELIVERED, MISSED, Attempt, Brief, Failure, Injection, Task, Value, check_id
 from learnt.store import tasks
 from learnt.store.database import clean_row, read_json
 from learnt.text.times import DAY_MS
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
 KEPT = "kept"  # tell the person that what they said was kept; the subject is the learning
 ASK = "ask"  # ask the agent to write down what it found out
 ASKED_IN_BRIEF = "found"  # what the receipt of a brief that does so says
+DELIVERY_WORDS = {"": "unknown", DELIVERED: "delivered", MISSED: "not delivered"}
 _NOT_STORED = ("injections", "text")
 
 
@@ -78,7 +82,8 @@ class BriefRecord(Value):
     def from_body(cls, body: Body) -> BriefRecord:
         """Return the record of a body."""
         injections = tuple(Injection(**fields) for fields in body["brief"]["injections"])
-        brief = Brief(**{**body["brief"], "injections": injections})
+        fields = {"delivery": delivery_of(body["brief"].get("asked_by", "")), **body["brief"]}
+        brief = Brief(**{**fields, "injections": injections})
         return cls(task=Task(**body["task"]) if body["task"] else None, brief=brief)
 
 
@@ -108,6 +113,30 @@ class WarningRecord(Value):
         """Return the record of a body."""
         warning = body["warning"]
         return cls.from_row(warning, given=BriefRecord.from_body(body["given"]), denied=bool(warning["denied"]))
+
+
+class GivenWarning(Value):
+    """What is known so far about what came of a conversation's warning."""
+
+    sign: str
+    made: bool
+    seen_at: int | None
+    left_at: int | None
+
+
+class FollowedRecord(Value):
+    """What happened in a conversation after it was warned."""
+
+    kind = "followed"
+    as_body = Value.as_dict
+    task: str
+    made: Sequence[str] = ()
+    """The keys of the missteps (`sign`) whose commands were called."""
+    seen: bool = False
+    """Whether a call returned."""
+    left: bool = False
+    """Whether a person wrote something."""
+    at: int
 
 
 class ForgottenRecord(Value):
@@ -224,13 +253,21 @@ def apply_notice(database: Database, body: Body) -> None:
     change(database, notice.task, notice.what, notice.subject, at=notice.at)
 
 
+def given_warnings(database: Database, task: str) -> list[GivenWarning]:
+    """Return the warnings that a conversation was given."""
+    rows = database.rows(
+        "select sign, made, seen_at, left_at from warning where project = :project and task = :task", task=task
+    )
+    return [GivenWarning.from_row(row, made=bool(row["made"])) for row in rows]
+
+
 def apply_brief(database: Database, body: Body) -> None:
     """Apply a brief's body."""
     put_brief(database, BriefRecord.from_body(body))
 
 
 def put_brief(database: Database, record: BriefRecord) -> None:
-    """Store a brief and its injections; learnings that the task was given before are not counted again."""
+    """Store a brief and its injections; if it is delivered, count the learnings that are new to the task."""
     brief = record.brief
     if record.task:
         tasks.ensure(database, record.task)
@@ -240,6 +277,8 @@ def put_brief(database: Database, record: BriefRecord) -> None:
     # All writers use one order, so that they cannot deadlock.
     for injection in sorted(brief.injections, key=lambda injection: injection.learning):
         _put_injection(database, injection)
+        if brief.delivery == DELIVERED:
+            count_delivery(database, injection.learning, injection.task, at=injection.injected_at)
     if brief.receipt.get("ask") == ASKED_IN_BRIEF:
         mark_notice_shown(database, brief.task, ASK, at=brief.created_at)
 
@@ -266,33 +305,51 @@ def get_brief(database: Database, id: str) -> Brief:
     return Brief.from_row(clean_row(row), receipt=read_json(row["receipt"]), injections=(), text="")
 
 
-def injected(database: Database, task: str, *, since: int = 0) -> dict[str, bool]:
-    """Return the learnings that a task has been given since the given time, and whether each was held out."""
+def delivery_of(asked_by: str) -> str:
+    """Return whether a new brief is delivered: who asks for it receives it, but a client may drop what a hook says."""
+    return "" if asked_by == "hook" else DELIVERED
+
+
+def injected(database: Database, task: str, *, since: int = 0, missed_too: bool = False) -> dict[str, bool]:
+    """Return the learnings that a task has been given since the given time, and whether each was held out.
+
+    A learning whose brief was not delivered is left out, unless `missed_too` is set.
+    """
     rows = database.rows(
-        """
-        select learning, held_out
+        f"""
+        select injection.learning, injection.held_out
           from injection
-         where project = :project
-           and task = :task
-           and injected_at >= :since
-         order by injected_at, learning
+          left join brief on brief.project = injection.project and brief.id = injection.brief
+         where injection.project = :project
+           and injection.task = :task
+           and injection.injected_at >= :since
+           and (:missed_too = 1 or injection.delivered_at >= :since or coalesce(brief.delivery, '') <> '{MISSED}')
+         order by injection.injected_at, injection.learning
         """,
         task=task,
         since=since,
+        missed_too=int(missed_too),
     )
     return {row["learning"]: bool(row["held_out"]) for row in rows}
+
+
+def delivered(database: Database, task: str) -> set[str]:
+    """Return the learnings that have reached the agent in a task."""
+    sql = "select learning from injection where project = :project and task = :task and delivered_at is not null"
+    return set(database.column(sql, task=task))
 
 
 def given_to(database: Database, task: str) -> dict[str, str]:
     """Return the learnings that a task has been given, each with the agent that received it last."""
     rows = database.rows(
-        """
+        f"""
         select injection.learning, brief.agent
           from injection
           join brief on brief.project = injection.project and brief.id = injection.brief
          where injection.project = :project
            and injection.task = :task
            and injection.held_out = 0
+           and brief.delivery <> '{MISSED}'
         """,
         task=task,
     )
@@ -349,8 +406,48 @@ def _put_injection(database: Database, injection: Injection) -> None:
             learning=injection.learning,
             task=injection.task,
         )
-    elif not injection.held_out:
-        count_use(database, injection.learning, at=injection.injected_at)
+
+
+def deliver(database: Database, id: str) -> tuple[Brief, list[str]]:
+    """Within a transaction: record that a brief was delivered, and count its learnings.
+
+    Return the brief, and those of its learnings that had not reached the agent before.
+    """
+    brief = get_brief(database, id)
+    is_new = database.execute(
+        f"""
+        update brief
+           set delivery = '{DELIVERED}'
+         where project = :project
+           and id = :id
+           and delivery <> '{DELIVERED}'
+        """,
+        id=id,
+    )
+    ids = sorted({*brief.learning_ids, *brief.receipt.get("beside", ())}) if is_new else []
+    counted = [learning for learning in ids if count_delivery(database, learning, brief.task, at=brief.created_at)]
+    return brief.replace(delivery=DELIVERED), counted
+
+
+def count_delivery(database: Database, learning: str, task: str, *, at: int) -> bool:
+    """Record that a learning reached the agent in a task, and count it; return False if it had reached it before."""
+    is_first = database.execute(
+        """
+        update injection
+           set delivered_at = :at
+         where project = :project
+           and learning = :learning
+           and task = :task
+           and held_out = 0
+           and delivered_at is null
+        """,
+        learning=learning,
+        task=task,
+        at=at,
+    )
+    if is_first:
+        count_use(database, learning, at=at)
+    return bool(is_first)
 
 
 def count_use(database: Database, id: str, *, at: int) -> None:
@@ -369,14 +466,14 @@ def count_use(database: Database, id: str, *, at: int) -> None:
 
 
 def any_injected(database: Database, of_tasks: Sequence[str], *, since: int) -> bool:
-    """Return whether any of these tasks has been given a learning since the given time."""
+    """Return whether a learning has reached the agent in any of these tasks since the given time."""
     return database.has(
         f"""
         select learning
           from injection
          where project = :project
            and {database.one_of("task", "tasks")}
-           and held_out = 0
+           and delivered_at is not null
            and injected_at >= :since
          limit 1
         """,

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 
 from learnt.errors import CorruptDatabase, LearntError, NoStore
+from learnt.model import DELIVERED
 from learnt.store import Store, learnings
 from learnt.store.database import insert_statement, newest_schema
 from learnt.store.purge import forget_missteps
@@ -60,6 +61,23 @@ _TASK_TABLES = {
 _SHARED_TABLES = ("task", "attempt", "failure")
 # These columns only increase, and their local values can be ahead of the server's.
 _GROWING_COLUMNS = {"task": ("fresh_since", "updated_at")}
+_DECIDED = "project = :project and delivery <> ''"
+_DECIDE = f"""
+    update brief
+       set delivery = :delivery
+     where project = :project
+       and id = :id
+       and delivery <> '{DELIVERED}'
+"""
+_GIVEN = "project = :project and delivered_at is not null"
+_GIVE = """
+    update injection
+       set delivered_at = :delivered_at
+     where project = :project
+       and learning = :learning
+       and task = :task
+       and delivered_at is null
+"""
 _MISSTEP_TIMES = ("failed_at", "worked_at", "succeeded_at")
 
 
@@ -193,6 +211,7 @@ def _copy_changes(mirror: Mirror, server: Store) -> bool:
                     learnings.put_copy(target, learning)
             _put_tasks(target, source, since)
             _put_notices(target, source, since)
+            _put_deliveries(target, source)
             _put_missteps(target, source, since)
             _finish(target, source, now)
     return True
@@ -311,6 +330,21 @@ def _put_notices(target: Database, source: Database, since: int) -> None:
     kept = "on conflict (project, task, what, subject) do update set shown_at = coalesce(notice.shown_at, :shown_at)"
     for row in source.rows("select * from notice where project = :project and created_at >= :since", since=since):
         target.insert("notice", {**row, "project": target.project}, otherwise=kept)
+
+
+def _put_deliveries(target: Database, source: Database) -> None:
+    """Copy which of the mirror's briefs reached the agent, and when their learnings first did."""
+    undecided = target.rows(
+        f"select id, task from brief where project = :project and delivery <> '{DELIVERED}' order by id"
+    )
+    for start in range(0, len(undecided), _BATCH_ROWS):
+        batch = undecided[start : start + _BATCH_ROWS]
+        ids, tasks = [row["id"] for row in batch], sorted({row["task"] for row in batch})
+        decided = f"select id, delivery from brief where {source.one_of('id', 'ids')} and {_DECIDED}"
+        target.execute_many(_DECIDE, source.rows(decided, ids=source.list_value(ids)))
+        which = source.one_of("task", "tasks")
+        given = f"select learning, task, delivered_at from injection where {which} and {_GIVEN}"
+        target.execute_many(_GIVE, source.rows(given, tasks=source.list_value(tasks)))
 
 
 def _signs(database: Database) -> set[str]:

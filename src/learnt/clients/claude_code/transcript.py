@@ -37,6 +37,8 @@ _DENIED = re.compile(
     r"|.{0,500} was blocked\. For security)",
     re.S,
 )
+# The attachments with hooks' texts for the model.
+_HOOKS_TEXTS = ("hook_additional_context", "hook_blocking_error")
 _PERSON_SAID = "the user said:\n"
 _NO_ANSWER = "The user wants to clarify these questions."
 
@@ -92,6 +94,23 @@ def steps(path: str) -> Iterator[kit.Step]:
 def about(path: str) -> kit.About:
     """Return the facts about the conversation in a transcript."""
     return kit.gather("claude", path, _facts)
+
+
+def given(record: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the texts in a record that the model was given; `hook_success` only logs what a hook printed."""
+    attachment = record.get("attachment")
+    if dig(attachment, "type") in _HOOKS_TEXTS:
+        yield kit.texts(dig(attachment, "content"))
+        yield text_of(dig(attachment, "blockingError", "blockingError"))
+    if record.get("type") == "user":
+        content = dig(record, "message", "content")
+        yield kit.texts(content)
+        yield from (kit.texts(block.get("content")) for block in kit.blocks(content))
+
+
+def records_hooks(record: Mapping[str, Any]) -> bool:
+    """Return whether a record is about a hook; older versions do not record what hooks tell the model."""
+    return text_of(dig(record, "attachment", "type")).startswith("hook_")
 
 
 def _facts(record: Mapping[str, Any]) -> dict[str, Any]:

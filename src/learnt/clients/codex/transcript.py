@@ -89,6 +89,21 @@ def about(path: str) -> kit.About:
     return kit.gather("codex", path, _facts)
 
 
+def given(record: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the texts in a record that the model was given."""
+    item = _item(record)
+    if item.get("type") == "message" and item.get("role") != "assistant":
+        yield kit.texts(item.get("content"))
+    elif item.get("type") in OUTPUTS:
+        output = item.get("output")
+        yield kit.texts(dig(output, "content") if isinstance(output, Mapping) else output)
+
+
+def records_hooks(record: Mapping[str, Any]) -> bool:
+    """Return True for the first record: all versions with hooks record what hooks tell the model."""
+    return record.get("type") == "session_meta"
+
+
 def _facts(record: Mapping[str, Any]) -> dict[str, Any]:
     kind, item = record.get("type"), _item(record)
     return {

@@ -86,6 +86,20 @@ def about(path: str) -> kit.About:
     )
 
 
+def given(record: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the texts in a record that the model was given."""
+    for message in _messages_in(record):
+        if message.get("type") == "user":
+            yield kit.texts(message.get("content"))
+        for tool_call in kit.blocks(message.get("toolCalls")):
+            yield from map(_response_text, kit.blocks(tool_call.get("result")))
+
+
+def records_hooks(record: Mapping[str, Any]) -> bool:
+    """Return True: all versions with hooks record what hooks tell the model."""
+    return True
+
+
 def _project_folder(storage: str) -> str:
     """Return the project whose chats are stored below a folder; empty if it is unknown."""
     try:

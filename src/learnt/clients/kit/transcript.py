@@ -1,8 +1,9 @@
 """Read the conversations that clients store, as steps: prompts, messages, tool calls and their results.
 
-A client's `transcript` module provides `recognises`, `steps`, `about` and `find`. A file's content shows which client
-wrote it. Text that the client or learnt added to a conversation (reminders, hook output, briefs, synthetic prompts) is
-never part of a step. `<database>#<session>` identifies a conversation in a client's database.
+A client's `transcript` module provides the functions of `Reader`. A file's content shows which client wrote it. Text
+that the client or learnt added to a conversation (reminders, hook output, briefs, synthetic prompts) is never part of a
+step; `find_briefs` tells which briefs the model was given. `<database>#<session>` identifies a conversation in a
+client's database.
 
 Only a small part of a file is in memory at a time. Files are untrusted, and a client might still be writing to them: a
 line that is incomplete, too long or not an object is skipped, bytes that are not UTF-8 are replaced, and a value of the
@@ -28,7 +29,7 @@ from learnt.errors import WrongRequest
 from learnt.model import Value
 from learnt.system.files import open_to_read
 from learnt.text.clean import clean
-from learnt.text.fence import strip_answer, strip_prompt
+from learnt.text.fence import NAME, strip_answer, strip_prompt
 from learnt.text.json_values import dig, parsed, text_of
 
 # Only the beginning and the end of a longer text are kept in a step.
@@ -39,13 +40,16 @@ _MAX_NAME_LENGTH = 4_000
 _MAX_OPEN_CALLS = 1_000
 PATCH_BEGINNING = "*** Begin Patch"
 _PATCH_HEADING = re.compile(r"\*\*\* (?:Add|Update|Delete) File: (.+)")
-_NEW = ("new_string", "newString", "content", "new_source")
-_OLD = ("old_string", "oldString")
+_NEW = ("new_string", "newString", "new_str", "content", "file_text", "new_source")
+_OLD = ("old_string", "oldString", "old_str")
 # These limits are high enough to find the facts about a conversation.
 _MAX_FIRST_RECORDS = 200
 _MAX_FIRST_LINES = 1_000
 _LAST_BYTES = 262_144
 _CHUNK_BYTES = 65_536
+# How a brief begins, perhaps escaped: in a JSON string, or by a client that escapes tags.
+_BRIEF = re.compile(rf'{NAME} id=(?:\\*"|&quot;)(brief_\w+)')
+_BRIEF_SIGN = b"brief_"
 _OPENING, _CLOSING = (b"{", b"["), (b"}", b"]")
 _BRACKET_OR_QUOTE = re.compile(rb'[{}\[\]"]')
 _REST_OF_STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.S)
@@ -103,6 +107,14 @@ class TranscriptFile(Value):
     changed_at: int
 
 
+class GivenBriefs(Value):
+    """Which briefs a transcript shows to have been given to the model."""
+
+    ids: frozenset[str]
+    is_complete: bool
+    """Whether a brief that is not among them was not given; False if the client did not record what hooks said."""
+
+
 class SessionDatabase(Protocol):
     """Reads the database in which a client stores its conversations."""
 
@@ -136,6 +148,15 @@ class Reader(Protocol):
     ) -> Iterator[TranscriptFile]:
         """Yield the transcripts that have changed since the given time, possibly with other folders' transcripts."""
 
+    def given(self, record: Mapping[str, Any]) -> Iterator[str]:
+        """Yield the texts in a record that the model was given: messages, hooks' texts and tools' results.
+
+        A record is a line, or a message of a document or a database. What a hook printed is not given to the model.
+        """
+
+    def records_hooks(self, record: Mapping[str, Any]) -> bool:
+        """Return whether a record shows that this transcript also contains what hooks tell the model."""
+
 
 def steps(path: str, database: SessionDatabase | None = None) -> Iterator[Step]:
     """Yield the steps of a transcript, which is a file or a conversation in a database that `database` reads."""
@@ -153,6 +174,38 @@ def about(path: str, database: SessionDatabase | None = None) -> About:
         facts: About = _database_reader().about_of(_session(*reference))
         return facts
     return _reader(path).about(path)
+
+
+def find_briefs(path: str, database: SessionDatabase | None = None) -> GivenBriefs:
+    """Return the briefs in the texts that a transcript shows to have been given to the model."""
+    if reference := _in_database(path, database):
+        sessions, file, session = reference
+        reader: Reader = _database_reader()
+        return _find_briefs(reader, sessions.messages(file, session))
+    reader = _reader(path)
+    if "messages" in document_frame(path):
+        return _find_briefs(reader, document_parts(path))
+    return _find_briefs(reader, _records(_lines_with_briefs(path, reader)))
+
+
+def _find_briefs(reader: Reader, records: Iterable[Mapping[str, Any]]) -> GivenBriefs:
+    ids, is_complete = set[str](), False
+    for record in records:
+        is_complete = is_complete or reader.records_hooks(record)
+        for text in reader.given(record):
+            ids.update(_BRIEF.findall(text))
+    return GivenBriefs(ids=frozenset(ids), is_complete=is_complete)
+
+
+def _lines_with_briefs(path: str, reader: Reader) -> Iterator[bytes]:
+    """Yield the lines until one shows that hooks are recorded, and of the rest those that may contain a brief."""
+    is_known = False
+    for line in lines(path):
+        if not is_known:
+            is_known = any(map(reader.records_hooks, _records([line])))
+            yield line
+        elif _BRIEF_SIGN in line:
+            yield line
 
 
 def find(

@@ -78,6 +78,20 @@ def about(path: str) -> kit.About:
     return about_of(kit.document_frame(path).get("info"))
 
 
+def given(record: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the texts in a message that the model was given."""
+    for part in kit.blocks(record.get("parts")):
+        if part.get("type") == "text" and dig(record, "info", "role") == "user":
+            yield text_of(part.get("text"))
+        elif part.get("type") == "tool":
+            yield from (text_of(dig(part, "state", key)) for key in ("output", "error"))
+
+
+def records_hooks(record: Mapping[str, Any]) -> bool:
+    """Return True: what our plugin adds to messages and results is recorded."""
+    return True
+
+
 def steps_of(info: object, messages: Iterable[Mapping[str, Any]]) -> Iterator[kit.Step]:
     """Yield the steps in a session."""
     aside, typed = bool(dig(info, "parentID")), _is_interactive(info)
