@@ -39,6 +39,10 @@ SETTINGS = {
         ".codex/hooks.json": b'{"hooks" : {\r\n\t"Stop":[ {"hooks":[{"type":"command","command":"true"} ]}]\r\n}}',
         ".codex/config.toml": b"# ours\n[ tui ]   # odd, but allowed\nnotifications= false\n\n\n",
     },
+    "copilot": {
+        ".github/hooks/learnt.json": b'{"version":1 ,\t"hooks":{ "Stop":[{"type":"command","command":"true"} ] }}',
+        ".mcp.json": b'{ "mcpServers":{ } }',
+    },
     "opencode": {
         # It writes a `$schema` into settings without one.
         "opencode.jsonc": b'{\n // it\n"$schema":"https://opencode.ai/config.json" , "instructions":["A.md",],\n\n}\n',
@@ -47,7 +51,13 @@ SETTINGS = {
 # Codex does not wait by itself until a server offers its tools.
 WAITING = {"codex": ("-c", "mcp_servers.learnt.required=true")}
 # What lets each of them run a command without a person.
-ALLOWED = {"claude": "--allowedTools=Bash", "codex": "", "gemini": "--approval-mode=yolo", "opencode": ""}
+ALLOWED = {
+    "claude": "--allowedTools=Bash",
+    "codex": "",
+    "copilot": "--allow-all-tools",
+    "gemini": "--approval-mode=yolo",
+    "opencode": "",
+}
 ERRAND = "Paint buoy 17"
 SPAWNS = {
     "claude": Reply(
@@ -60,9 +70,19 @@ SPAWNS = {
         },
     ),
     "codex": Reply(tool="spawn_agent", namespace="multi_agent_v1", arguments={"message": ERRAND}),
+    "copilot": Reply(
+        tool="task",
+        arguments={
+            "description": "paint",
+            "prompt": ERRAND,
+            "agent_type": "general-purpose",
+            "name": "painter",
+            "mode": "sync",
+        },
+    ),
     "opencode": Reply(tool="task", arguments={"description": "paint", "prompt": ERRAND, "subagent_type": "general"}),
 }
-AGENTS = {"claude": "general-purpose", "codex": "default", "opencode": "general"}
+AGENTS = {"claude": "general-purpose", "codex": "default", "copilot": "general-purpose", "opencode": "general"}
 # How each is made to compact, and what its model says when it is offered tools for that, too.
 COMPACTS: dict[str, tuple[Any, ...]] = {
     "codex": (("-c", "model_auto_compact_token_limit=15000"), Reply("We ship.")),
@@ -119,10 +139,10 @@ class Told:
         )
         self.first_shipped = story.shipped()
         fast, safe, done = story.runs("./ship --fast"), story.runs("./ship --safe"), Reply("It is shipped again.")
-        self.second = story.converse("Once more, please", fast, fast, safe, done)
+        telling = {"LEARNT_BEFORE_TOOL": "tell"}
+        self.second = story.converse("Once more, please", fast, fast, safe, done, environ=telling)
         self.second_shipped = story.shipped()
-        stopping = {"LEARNT_BEFORE_TOOL": "stop_once"}
-        self.third = story.converse("And a third time", fast, fast, safe, done, environ=stopping)
+        self.third = story.converse("And a third time", fast, fast, safe, done)
         self.third_shipped = story.shipped()
 
     def done(self, what: str) -> list[dict[str, Any]]:
@@ -168,10 +188,10 @@ def test_a_command_that_failed_before_is_told_of_at_the_call_once(told: Told) ->
     assert told.second_shipped == ["--fast", "--fast", "--safe"]
 
 
-def test_a_call_that_failed_before_is_stopped_once_where_that_is_wanted(told: Told) -> None:
+def test_a_call_that_failed_before_is_stopped_once(told: Told) -> None:
     _, after_call, after_repetition, end = told.third
     assert after_call.count(FAILURE) == after_call.count(FIX) == 1
-    assert "stopped this once" in after_call
+    assert "stopped this call once" in after_call
     assert after_call.count("ship: unknown option") == 1, "it was not made"
     assert after_repetition.count("ship: unknown option") > 1
     assert end.count(FAILED_BEFORE) == 1
@@ -198,8 +218,8 @@ def test_nothing_that_learnt_said_itself_is_learnt(told: Told) -> None:
 def test_activity_and_doctor_tell_what_happened_in_the_client(told: Told) -> None:
     assert {entry["client"] for entry in told.activity} == {told.client}
     assert [(one["command"], one["outcome"], one["denied"]) for one in told.done("warning")] == [
-        ("./ship --fast", "repeated", False),
-        ("./ship --fast", "repeated", True),
+        ("./ship --fast", "ignored", False),
+        ("./ship --fast", "ignored", True),
     ]
     assert {one["delivery"] for one in told.activity if one["what"] != "debrief"} == {"delivered"}
     assert told.learnings[PINNED]["times_injected"] == 3

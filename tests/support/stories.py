@@ -30,10 +30,17 @@ from tests.support.model_stub import ModelStub, Reply
 MODELS = {
     "claude": "claude-sonnet-4-5",
     "codex": "gpt-5-codex",
+    "copilot": "claude-sonnet-4.5",
     "gemini": "gemini-2.5-flash",
     "opencode": "stub/stub-model",
 }
-SHELLS = {"claude": "Bash", "codex": "exec_command", "gemini": "run_shell_command", "opencode": "bash"}
+SHELLS = {
+    "claude": "Bash",
+    "codex": "exec_command",
+    "copilot": "bash",
+    "gemini": "run_shell_command",
+    "opencode": "bash",
+}
 PATIENCE_S = 200
 
 # Records its arguments, and succeeds only with the right ones.
@@ -160,6 +167,7 @@ class Story:
         return {
             "claude": ("claude", "-p", "--allowedTools", "Bash", "--model", MODELS["claude"]),
             "codex": ("codex", "exec", "--skip-git-repo-check", "--sandbox", "workspace-write"),
+            "copilot": ("copilot", "--allow-all-tools", "--silent"),
             "gemini": ("gemini", "--approval-mode", "yolo", "--model", MODELS["gemini"]),
             "opencode": ("opencode", "run", "--title", "A title", "--model", MODELS["opencode"]),
         }[self.client]
@@ -171,7 +179,12 @@ class Story:
 
     def recalls(self, query: str) -> Reply:
         """Return a reply in which the model calls our server."""
-        names = {"claude": "mcp__learnt__recall", "codex": "recall", "gemini": "mcp_learnt_recall"}
+        names = {
+            "claude": "mcp__learnt__recall",
+            "codex": "recall",
+            "copilot": "learnt-recall",
+            "gemini": "mcp_learnt_recall",
+        }
         return Reply(
             tool=names.get(self.client, "learnt_recall"),
             namespace="mcp__learnt" if self.client == "codex" else "",

@@ -24,6 +24,7 @@ AGENT_VARIABLES = (
     "CLAUDECODE",
     "CODEX_SANDBOX",
     "CODEX_THREAD_ID",
+    "COPILOT_AGENT_SESSION_ID",
     "CURSOR_AGENT",
     "GEMINI_CLI",
     "GOOSE_TERMINAL",
@@ -31,7 +32,7 @@ AGENT_VARIABLES = (
     "OPENCODE",
 )
 # The variables with the name of the conversation that the shell belongs to.
-_CONVERSATION_VARIABLES = {"CODEX_THREAD_ID": "codex"}
+_CONVERSATION_VARIABLES = {"CODEX_THREAD_ID": "codex", "COPILOT_AGENT_SESSION_ID": "copilot"}
 
 
 class Client(Value):
@@ -62,8 +63,18 @@ class Client(Value):
     """The tools that `run` a command, or `edit` or `read` a file."""
     hears_before_call: bool = True
     """Whether the model sees a hook's answer before a call. If not, the answer must come with the result."""
+    hears_in_time: bool = False
+    """Whether the model sees that answer before the call runs. If not, only stopping the call prevents an error."""
+    own_tools: tuple[str, ...] = ()
+    """How the names of our server's tools begin, if the client asks a hook whether they are permitted."""
     shows_messages: bool = True
     """Whether the person sees a message in a hook's answer."""
+    runs_hooks_of: str = ""
+    """Another client whose hooks this client runs, too, so that one event may be sent to several hooks."""
+    context_levels: tuple[str, ...] = ("nested",)
+    """Where the client reads a text for the model in an answer: `top`, or `nested` in `hookSpecificOutput`."""
+    adapts_events: bool = False
+    """Whether `hooks.adapt_event` completes what is read from the client's events."""
     deny_format: str = "permission"
     """How a hook prevents a call: `permission` or `decision`."""
     stop_decision: str = ""
@@ -111,6 +122,8 @@ _GEMINI_EVENTS = {
     "AfterAgent": "stop",
     "SessionEnd": "end",
 }
+# Copilot's `SubagentStart` is omitted, because its input has no event's name; a sub-agent's errand is a prompt to it.
+_NOT_IN_COPILOT = ("SubagentStart", "StopFailure")
 _EVERY_MODULE = ("run", "hooks", "transcript", "setup")
 
 CLIENTS = (
@@ -129,6 +142,7 @@ CLIENTS = (
             **dict.fromkeys(("Edit", "MultiEdit", "Write", "NotebookEdit"), "edit"),
             **dict.fromkeys(("Read", "NotebookRead"), "read"),
         },
+        own_tools=("mcp__learnt__", "mcp__plugin_learnt_learnt__"),
         stop_decision="block",
         compaction_format="text",
         reports="cost",
@@ -193,6 +207,32 @@ CLIENTS = (
         models_need_provider=True,
         loads=("AGENTS.md", "~/.config/opencode/AGENTS.md"),  # CLAUDE.md only where there is no AGENTS.md
     ),
+    Client(
+        name="copilot",
+        title="Copilot CLI",
+        aliases=("copilot-cli", "github-copilot-cli"),
+        offers=_EVERY_MODULE,
+        folder_variables=("COPILOT_HOME",),
+        events={event: kind for event, kind in _CLAUDE_EVENTS.items() if event not in _NOT_IN_COPILOT},
+        # Hooks get Claude Code's names, transcripts have Copilot's own; the last ones are those of VS Code.
+        tools={
+            **dict.fromkeys(("Bash", "PowerShell", "bash", "powershell", "run_in_terminal"), "run"),
+            **dict.fromkeys(("Edit", "MultiEdit", "Write", "apply_patch", "create", "edit"), "edit"),
+            **dict.fromkeys(("create_file", "replace_string_in_file", "insert_edit_into_file"), "edit"),
+            **dict.fromkeys(("Read", "view", "read_file"), "read"),
+        },
+        hears_before_call=False,  # a text arrives after the call's result, and is not kept for a resumed conversation
+        shows_messages=False,
+        runs_hooks_of="claude",
+        context_levels=("top", "nested"),
+        adapts_events=True,
+        stop_decision="block",
+        reports="tokens",
+        loads=(
+            *(".github/copilot-instructions.md", ".github/instructions/*", "AGENTS.md", "CLAUDE.md", "GEMINI.md"),
+            *(".claude/rules/*", "~/.copilot/copilot-instructions.md", "~/.copilot/instructions/*"),
+        ),
+    ),
     Client(name="aider", title="aider", offers=("run", "setup"), reports="cost", per_project=True),
     Client(name="command", title="any other program", offers=("run",)),
 )
@@ -224,6 +264,12 @@ SUB_AGENTS: dict[str, tuple[str, ...]] = {
     "codebase-investigator": _READER,
     "cli-help": (GENERAL,),
     "browser-agent": ("testing", GENERAL),
+    # Copilot CLI
+    "task": (EVERYTHING,),
+    "research": _READER,
+    "code-review": _PLANNER,
+    "rubber-duck": _PLANNER,
+    "security-review": ("architecture", "infrastructure", "security", GENERAL),
 }
 # The files with rules that any of the clients loads by itself.
 LOADED_FILES = tuple(dict.fromkeys(file for client in CLIENTS for file in client.loads))
@@ -295,8 +341,18 @@ def recognise(event: str, payload: Mapping[str, Any]) -> str:
         return "gemini"
     if ("turn_id" in payload and "model" in payload) or (file.startswith("rollout-") and file.endswith(".jsonl")):
         return "codex"
+    if _is_of_copilot(payload, transcript):
+        return "copilot"
     is_claude = "prompt_id" in payload or ("permission_mode" in payload and "turn_id" not in payload)
     return DEFAULT if is_claude or "/.claude/" in transcript else ""
+
+
+def _is_of_copilot(payload: Mapping[str, Any], transcript: str) -> bool:
+    """Return whether Copilot sent an event. Claude Code's events have no time, and other clients' name a transcript."""
+    if not isinstance(payload.get("timestamp"), str) or "permission_mode" in payload:
+        return False
+    is_its_transcript = transcript.endswith("/events.jsonl") or "/github.copilot-chat/" in transcript.lower()
+    return is_its_transcript or "tool_result" in payload or "transcript_path" not in payload
 
 
 def is_interactive(name: str, environ: Mapping[str, str]) -> bool:

@@ -157,6 +157,11 @@ def format_count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
+def format_outcomes(outcomes: Mapping[str, int]) -> str:
+    """Return how many warnings had each outcome: `3 prevented, 1 unknown`."""
+    return ", ".join(f"{count:,} {outcome}" for outcome, count in outcomes.items() if count)
+
+
 def format_field(name: str, value: Any) -> Any:
     """Return a field's value as a person reads it: times are formatted, other values are unchanged."""
     return format_time(value) if name.endswith("_at") and isinstance(value, int) else value

@@ -9,7 +9,7 @@ from __future__ import annotations
 from learnt.model import MISSED, Value
 from learnt.store.database import read_json
 from learnt.store.happened import DELIVERY_WORDS, search_counter
-from learnt.store.missteps import PREVENTED
+from learnt.store.missteps import OUTCOME, OUTCOMES
 from learnt.text.titles import key_of
 
 TYPE_CHECKING = False
@@ -91,8 +91,8 @@ class Entry(Value):
     command: str = ""
     """The command that the warning is about."""
     outcome: str = ""
-    """For a warning, it is prevented, repeated or needless, or empty if a later warning in the conversation replaced
-    it. For a debrief, it is the attempt's result."""
+    """For a warning, it is prevented, ignored, needless or unknown, or empty if a later warning in the conversation
+    replaced it. For a debrief, it is the attempt's result."""
     denied: bool = False
     """Whether the warning stopped the call."""
     delivery: str = ""
@@ -105,6 +105,9 @@ class Today(Value):
     briefs: int = 0
     warnings: int = 0
     prevented: int = 0
+    ignored: int = 0
+    needless: int = 0
+    unknown: int = 0
     to_review: int = 0
 
 
@@ -173,11 +176,7 @@ def today(database: Database, *, since: int) -> Today:
                      where brief.project = :project
                        and brief.created_at >= :since
                        and {_HAS_EARLIER_WARNING}) as warnings,
-               (select count(*)
-                  from warning
-                 where project = :project
-                   and warned_at >= :since
-                   and {PREVENTED}) as prevented,
+               {_count_today(OUTCOMES)},
                (select count(*) from learning where project = :project and status = 'proposed')
                  + (select count(*)
                       from escalation
@@ -189,6 +188,12 @@ def today(database: Database, *, since: int) -> Today:
         warns=_WARNING_PATTERN,
     )
     return Today(**{name: int(count) for name, count in (row or {}).items()})
+
+
+def _count_today(outcomes: Sequence[str]) -> str:
+    """Return the columns with the number of warnings that had each outcome."""
+    count = "(select count(*) from warning where project = :project and warned_at >= :since and {} = '{}') as {}"
+    return ", ".join(count.format(OUTCOME, outcome, outcome) for outcome in outcomes)
 
 
 def latest_brief(database: Database, task: str) -> str:
@@ -306,10 +311,7 @@ def _warnings(database: Database, filters: dict[str, Any], *, limit: int) -> lis
                coalesce(task.title, '') as title, coalesce(misstep.command, '') as command,
                case when misstep.command is null then brief.receipt end as receipt
           from (select warning.brief, warning.warned_at, warning.task, warning.sign, warning.agent, warning.denied,
-                       case when warning.needless = 1 then 'needless'
-                            when {PREVENTED} then 'prevented'
-                            else 'repeated'
-                       end as outcome
+                       {OUTCOME} as outcome
                   from warning
                  where warning.project = :project
                    and (:client = '' or :client = (select brief.client

@@ -1,14 +1,15 @@
 """Each client's last hook event, in one small file per client, which every event overwrites.
 
 A hook writes the file at every event, so writing takes one open and one write, without fsync and without further
-imports. Errors are ignored.
+imports. Errors are ignored. For a client that may send an event to several hooks, another file has the identities of
+the last events, so that one hook serves it.
 """
 
 from __future__ import annotations
 
 import os
 
-from learnt.system.files import list_names, make_folders, open_private, read_own
+from learnt.system.files import Locked, list_names, make_folders, open_private, read_own
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ _MAX_NAME_LENGTH = 60
 _MAX_EVENT_LENGTH = 20
 # The content has a fixed length, so the file is overwritten in place: replacing or truncating it is 50 times slower.
 _LENGTH = 240
+_CLAIMS_ENDING = ".events"
+_IDENTITY_LENGTH = 16
+_MAX_CLAIMS = 64
 
 
 class Fired:
@@ -57,6 +61,22 @@ def note(folder: str, client: str, event: str, at: int, duration_ms: float, char
             _write(path, content)
     except OSError:
         return
+
+
+def claim(folder: str, client: str, identity: str) -> bool:
+    """Return whether an event is claimed for the first time; True if this cannot be determined."""
+    path = os.path.join(folder, FOLDER, client + _CLAIMS_ENDING)
+    mine = identity[:_IDENTITY_LENGTH].encode()
+    try:
+        make_folders(os.path.dirname(path))
+        with Locked(path):
+            claims = read_own(path, max_bytes=_MAX_CLAIMS * (_IDENTITY_LENGTH + 1)).split()
+            if mine in claims:
+                return False
+            _write(path, b"\n".join([*claims, mine][-_MAX_CLAIMS:]) + b"\n")
+    except OSError:
+        return True
+    return True
 
 
 def read(folder: str) -> dict[str, Fired]:

@@ -115,6 +115,30 @@ class WarningRecord(Value):
         return cls.from_row(warning, given=BriefRecord.from_body(body["given"]), denied=bool(warning["denied"]))
 
 
+class GivenWarning(Value):
+    """What is known so far about what came of a conversation's warning."""
+
+    sign: str
+    made: bool
+    seen_at: int | None
+    left_at: int | None
+
+
+class FollowedRecord(Value):
+    """What happened in a conversation after it was warned."""
+
+    kind = "followed"
+    as_body = Value.as_dict
+    task: str
+    made: Sequence[str] = ()
+    """The keys of the missteps (`sign`) whose commands were called."""
+    seen: bool = False
+    """Whether a call returned."""
+    left: bool = False
+    """Whether a person wrote something."""
+    at: int
+
+
 class ForgottenRecord(Value):
     """A conversation was compacted or cleared, so that it lost its learnings."""
 
@@ -227,6 +251,14 @@ def apply_notice(database: Database, body: Body) -> None:
     notice = NoticeRecord.from_row(body)
     change = mark_notice_shown if notice.shown else add_notice
     change(database, notice.task, notice.what, notice.subject, at=notice.at)
+
+
+def given_warnings(database: Database, task: str) -> list[GivenWarning]:
+    """Return the warnings that a conversation was given."""
+    rows = database.rows(
+        "select sign, made, seen_at, left_at from warning where project = :project and task = :task", task=task
+    )
+    return [GivenWarning.from_row(row, made=bool(row["made"])) for row in rows]
 
 
 def apply_brief(database: Database, body: Body) -> None:

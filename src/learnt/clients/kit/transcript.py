@@ -40,8 +40,8 @@ _MAX_NAME_LENGTH = 4_000
 _MAX_OPEN_CALLS = 1_000
 PATCH_BEGINNING = "*** Begin Patch"
 _PATCH_HEADING = re.compile(r"\*\*\* (?:Add|Update|Delete) File: (.+)")
-_NEW = ("new_string", "newString", "content", "new_source")
-_OLD = ("old_string", "oldString")
+_NEW = ("new_string", "newString", "new_str", "content", "file_text", "new_source")
+_OLD = ("old_string", "oldString", "old_str")
 # These limits are high enough to find the facts about a conversation.
 _MAX_FIRST_RECORDS = 200
 _MAX_FIRST_LINES = 1_000
