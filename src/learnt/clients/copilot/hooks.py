@@ -46,8 +46,9 @@ def adapt_event(event: HookEvent, payload: Mapping[str, Any]) -> HookEvent | Non
 
 
 def _identity(payload: Mapping[str, Any]) -> str:
-    # The time is part of it; the folder is not, because hooks can have folders of their own.
-    return digest(json.dumps({key: payload[key] for key in sorted(payload) if key != "cwd"}, default=str))
+    """Return what all hooks are sent for one event: its time and all else but the folder, which can be a hook's own."""
+    fields = {key: payload[key] for key in sorted(payload) if key != "cwd"}
+    return digest(json.dumps(fields, default=str)) if "timestamp" in payload else ""
 
 
 def last_message(transcript: str) -> str | None:
