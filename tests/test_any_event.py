@@ -222,7 +222,7 @@ def test_copilots_sub_agent_has_an_errand_and_ends_once(tmp_path: Path) -> None:
     ended = _read("SubagentStop", "copilot", **always, **agent, last_assistant_message="It is red.")
     own = _read("Stop", "copilot", **always, transcript_path=path)
 
-    assert (errand.kind, errand.prompt, errand.agent) == ("agent", "Paint buoy 17", "task")
+    assert (errand.kind, errand.prompt, errand.agent) == ("prompt", "Paint buoy 17", "task")
     assert errand.conversation == ended.conversation == "copilot s1 a1"
     assert (ended.said, ended.transcript) == ("It is red.", "")
     assert (own.said, own.may_go_on) == ("Painted.", True)

@@ -36,10 +36,9 @@ def adapt_event(event: HookEvent, payload: Mapping[str, Any]) -> HookEvent | Non
     event = event.replace(identity=_identity(payload))
     parent = text_of(payload.get("parent_agent_id"))
     if parent and event.agent_id:
-        if event.name == "Stop":
-            return None
-        kind = "agent" if event.kind == "prompt" else event.kind
-        return event.replace(kind=kind, session=parent, transcript="")
+        return None if event.name == "Stop" else event.replace(session=parent, transcript="")
+    if event.kind == "compaction":  # no other event tells that the conversation was compacted
+        return event.replace(kind="session", source="compact")
     if event.kind == "stop" and event.said is None:
         return event.replace(said=last_message(event.transcript))
     return event
