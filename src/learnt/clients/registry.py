@@ -63,6 +63,8 @@ class Client(Value):
     """The tools that `run` a command, or `edit` or `read` a file."""
     hears_before_call: bool = True
     """Whether the model sees a hook's answer before a call. If not, the answer must come with the result."""
+    own_tools: tuple[str, ...] = ()
+    """How the names of our server's tools begin, if the client asks a hook whether they are permitted."""
     shows_messages: bool = True
     """Whether the person sees a message in a hook's answer."""
     runs_hooks_of: str = ""
@@ -138,6 +140,7 @@ CLIENTS = (
             **dict.fromkeys(("Edit", "MultiEdit", "Write", "NotebookEdit"), "edit"),
             **dict.fromkeys(("Read", "NotebookRead"), "read"),
         },
+        own_tools=("mcp__learnt__", "mcp__plugin_learnt_learnt__"),
         stop_decision="block",
         compaction_format="text",
         reports="cost",

@@ -177,10 +177,15 @@ def shows_messages(event: HookEvent) -> bool:
 
 
 def answer(event: HookEvent, text: str, *, denies: bool = False, message: str = "") -> str:
-    """Return the hook output that passes a text to the model, or that denies a call; `message` is for the person."""
+    """Return the hook output that passes a text to the model, or that denies a call; `message` is for the person.
+
+    A call of our own server's tools is permitted, so that a client need not be told in a project's settings.
+    """
+    client = registry.find(event.client)
+    if client and client.own_tools and event.kind == "call" and event.tool.startswith(client.own_tools):
+        return _as_json({"hookSpecificOutput": {"hookEventName": event.name, "permissionDecision": "allow"}})
     if not text:
         return tell_person(message) if message else ""
-    client = registry.find(event.client)
     if event.is_end:
         return _as_json({"decision": client.stop_decision, "reason": text}) if client and event.may_go_on else ""
     if denies and client and client.deny_format == "decision":
