@@ -45,10 +45,17 @@ def warned(memory: Memory, command: str, **fields: object) -> None:
         "denied": 0,
         "failures": 0,
         "needless": 0,
+        "late": 0,
+        "made": 0,
+        "seen_at": brief.created_at,
+        "left_at": None,
         "at": brief.created_at,
         **fields,
     }
+    delivery = row.pop("delivery", "")
     with memory.context.store.transaction():
+        change = "update brief set delivery = :delivery where project = :project and id = :id"
+        memory.context.store.database.execute(change, delivery=delivery, id=brief.id)
         memory.context.store.database.execute(
             """
             insert into misstep (project, sign, command, task, failed_at)
@@ -60,8 +67,10 @@ def warned(memory: Memory, command: str, **fields: object) -> None:
         )
         memory.context.store.database.execute(
             """
-            insert into warning (project, task, sign, brief, agent, denied, failures, needless, warned_at)
-            values (:project, :task, :sign, :brief, :agent, :denied, :failures, :needless, :at)
+            insert into warning (project, task, sign, brief, agent, denied, failures, needless, late, made, seen_at,
+                                 left_at, warned_at)
+            values (:project, :task, :sign, :brief, :agent, :denied, :failures, :needless, :late, :made, :seen_at,
+                    :left_at, :at)
             """,
             **row,
         )
@@ -198,36 +207,42 @@ class TestTheList:
 
         entries = [entry for entry in memory.reports.activity().entries if entry.what != "brief"]
         assert [(entry.what, entry.command, entry.outcome) for entry in entries] == [
-            ("warning", "ship --fast", "prevented"),
+            ("warning", "ship --fast", "unknown"),
             ("warning", "ship --fast", ""),
         ]
         assert {entry.occasion for entry in memory.reports.activity(what="brief").entries} == {"compaction"}
         assert len(memory.reports.activity(what="warning", agent="Engineer", client="claude").entries) == 2
-        assert memory.reports.today() == Today(briefs=2, warnings=2, prevented=1)
+        assert memory.reports.today() == Today(briefs=2, warnings=2, unknown=1)
 
     @pytest.mark.parametrize(
-        ("fields", "outcome", "prevented"),
+        ("fields", "outcome"),
         [
-            ({}, "prevented", 1),
-            ({"failures": 1}, "prevented", 1),  # the call itself, which was made all the same
-            ({"failures": 2}, "repeated", 0),
-            ({"denied": 1}, "prevented", 1),
-            ({"denied": 1, "failures": 1}, "repeated", 0),
-            ({"needless": 1}, "needless", 0),
-            ({"needless": 1, "failures": 3}, "needless", 0),
+            ({}, "prevented"),
+            ({"denied": 1}, "prevented"),
+            ({"left_at": 2**60}, "prevented"),
+            ({"failures": 1}, "ignored"),  # the call itself, which was made all the same
+            ({"denied": 1, "failures": 1}, "ignored"),
+            ({"late": 1, "failures": 2}, "ignored"),
+            ({"late": 1, "failures": 1}, "unknown"),  # the call failed before the warning
+            ({"made": 1}, "unknown"),
+            ({"denied": 1, "seen_at": None}, "unknown"),
+            ({"left_at": 0}, "unknown"),
+            ({"denied": 1, "delivery": "delivered"}, "prevented"),
+            ({"denied": 1, "delivery": "missed"}, "unknown"),
+            ({"needless": 1}, "needless"),
+            ({"needless": 1, "failures": 3}, "needless"),
         ],
     )
-    def test_a_warning_tells_what_came_of_it(
-        self, memory: Memory, fields: dict[str, int], outcome: str, prevented: int
-    ) -> None:
+    def test_a_warning_tells_what_came_of_it(self, memory: Memory, fields: dict[str, Any], outcome: str) -> None:
         warned(memory, "make all", **fields)
 
         watched = memory.reports.activity()
 
         (entry,) = watched.entries
         assert (entry.outcome, entry.denied) == (outcome, bool(fields.get("denied")))
-        assert sum(watched.prevented.values()) == prevented
-        assert memory.reports.today() == Today(briefs=0, warnings=1, prevented=prevented)
+        assert {name: count for name, count in watched.outcomes.items() if count} == {outcome: 1}
+        assert sum(watched.prevented.values()) == watched.outcomes["prevented"]
+        assert memory.reports.today() == Today(briefs=0, warnings=1, **watched.outcomes)
 
     def test_what_was_learnt_counts_for_the_attempt_that_taught_it(self, memory: Memory) -> None:
         for words in ("<learning>Red dries slowly.</learning>", "nothing", "<learning>Blue is out.</learning>"):
@@ -266,9 +281,9 @@ class TestTheList:
                 """
             )
         assert memory.reports.activity().entries == (
-            Entry(what="warning", id="", at=5, task="task_gone", outcome="prevented"),
+            Entry(what="warning", id="", at=5, task="task_gone", outcome="unknown", delivery="unknown"),
         )
-        assert dict(memory.reports.activity().prevented) == {"": 1}
+        assert memory.reports.activity().outcomes["unknown"] == 1
 
     def test_today_begins_at_midnight(self, memory: Memory, clock: Clock) -> None:
         memory.brief("Paint the shop")
@@ -322,10 +337,10 @@ class TestTheCommand:
 
         assert "prevented, denied" in told
         assert "make all" in told
-        assert "repeated" in told
+        assert "ignored" in told
         assert "the shop…" in told or "the sho…" in told
         assert "Requests in the last 30 days: 4 (hooks 3, people 1)" in told
-        assert "Errors prevented (not repeated after a warning): 1 (engineer 1)\n" in told
+        assert "Errors prevented: 1 (engineer 1)\n" in told
         assert "make all" not in learnt("activity", "--what", "briefs").out
         assert "Paint" not in learnt("activity", "--what", "warnings", "--limit", "1").out
 
@@ -361,11 +376,11 @@ class TestTheCommand:
     ) -> None:
         sqlite_memory.context.clock = now_ms
         sqlite_memory.brief("Paint the shop", client="codex", agent="engineer")
-        warned(sqlite_memory, "make all", agent="tester", failures=1)
+        warned(sqlite_memory, "make all", agent="tester")
         assert "Known clients: claude, codex\n" in learnt("activity", "--client", "foo").out
         assert "Known agents: engineer, tester\n" in learnt("activity", "--agent", "nobody").out
         assert (
-            "Errors prevented (not repeated after a warning), in all: 1 (tester 1)"
+            "Warnings, in all: 1 prevented\nErrors prevented, in all: 1 (tester 1)"
             in learnt("activity", "--what", "debrief").out
         )
 
@@ -496,9 +511,13 @@ class TestTheLine:
         warned(sqlite_memory, "make none", failures=5)
         record = {"title": "Paint it green", "status": "proposed"}
         assert learnt("import", "-", stdin=json.dumps(record)).code == 0
-        assert learnt("activity", "--line").out == "learnt: 1 brief today, 2 warnings, 1 error prevented, 1 to review\n"
+        assert (
+            learnt("activity", "--line").out
+            == "learnt: 1 brief today, 2 warnings, 1 error prevented, 1 ignored, 1 to review\n"
+        )
         told = json.loads(learnt("activity", "--line", "--json").out)
-        assert told == {"id": "today", "briefs": 1, "warnings": 2, "prevented": 1, "to_review": 1}
+        outcomes = {"prevented": 1, "ignored": 1, "needless": 0, "unknown": 0}
+        assert told == {"id": "today", "briefs": 1, "warnings": 2, **outcomes, "to_review": 1}
 
     def test_it_is_empty_without_a_store_with_a_damaged_one_and_with_wrong_settings(
         self, learnt: Command, project: Path

@@ -618,7 +618,7 @@ def test_init_is_silent_on_the_defaults(learnt: Callable[..., Done]) -> None:
 def test_errors_that_were_prevented_are_counted_by_agent(memory: Memory, project: Path) -> None:
     rows = [
         ("engineer", 0, 0, 0),  # it was warned, and never failed
-        ("engineer", 0, 1, 0),  # the call that it was warned of was made all the same
+        ("engineer", 0, 1, 0),  # the call that it was warned of was made, and failed
         ("engineer", 0, 2, 0),
         ("engineer", 1, 0, 0),
         ("engineer", 1, 1, 0),
@@ -628,8 +628,8 @@ def test_errors_that_were_prevented_are_counted_by_agent(memory: Memory, project
     for number, (agent, denied, failures, needless) in enumerate(rows):
         memory.context.store.database.execute(
             """
-            insert into warning (project, task, sign, brief, agent, denied, failures, needless, warned_at)
-            values (:project, 'task_1', :sign, 'brief_1', :agent, :denied, :failures, :needless, :at)
+            insert into warning (project, task, sign, brief, agent, denied, failures, needless, warned_at, seen_at)
+            values (:project, 'task_1', :sign, 'brief_1', :agent, :denied, :failures, :needless, :at, :at)
             """,
             sign=str(number),
             agent=agent,
@@ -638,12 +638,13 @@ def test_errors_that_were_prevented_are_counted_by_agent(memory: Memory, project
             needless=needless,
             at=1_000 + number,
         )
-    assert memory.reports.prevented() == {"engineer": 3, "": 1}
+    assert memory.reports.prevented() == {"engineer": 2, "": 1}
     assert memory.reports.prevented(since=1_003) == {"": 1, "engineer": 1}
     learnt = command_line(project)
-    assert json.loads(learnt("stats", "--json").out)["prevented"] == {"engineer": 3, "": 1}
+    assert json.loads(learnt("stats", "--json").out)["prevented"] == {"engineer": 2, "": 1}
     told = learnt("stats").out
-    assert "Errors prevented (not repeated after a warning)\n     3 engineer\n     1 (no agent)\n" in told
+    assert "Errors prevented\n     2 engineer\n     1 (no agent)\n" in told
+    assert "  of all warnings: 3 prevented, 3 ignored, 1 needless\n" in told
 
 
 def test_a_brief_pays_nothing_for_standing_learnings(project: Path) -> None:

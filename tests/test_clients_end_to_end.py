@@ -140,10 +140,10 @@ class Told:
         )
         self.first_shipped = story.shipped()
         fast, safe, done = story.runs("./ship --fast"), story.runs("./ship --safe"), Reply("It is shipped again.")
-        self.second = story.converse("Once more, please", fast, fast, safe, done)
+        telling = {"LEARNT_BEFORE_TOOL": "tell"}
+        self.second = story.converse("Once more, please", fast, fast, safe, done, environ=telling)
         self.second_shipped = story.shipped()
-        stopping = {"LEARNT_BEFORE_TOOL": "stop_once"}
-        self.third = story.converse("And a third time", fast, fast, safe, done, environ=stopping)
+        self.third = story.converse("And a third time", fast, fast, safe, done)
         self.third_shipped = story.shipped()
 
     def done(self, what: str) -> list[dict[str, Any]]:
@@ -189,10 +189,10 @@ def test_a_command_that_failed_before_is_told_of_at_the_call_once(told: Told) ->
     assert told.second_shipped == ["--fast", "--fast", "--safe"]
 
 
-def test_a_call_that_failed_before_is_stopped_once_where_that_is_wanted(told: Told) -> None:
+def test_a_call_that_failed_before_is_stopped_once(told: Told) -> None:
     _, after_call, after_repetition, end = told.third
     assert after_call.count(FAILURE) == after_call.count(FIX) == 1
-    assert "stopped this once" in after_call
+    assert "stopped this call once" in after_call
     assert after_call.count("ship: unknown option") == 1, "it was not made"
     assert after_repetition.count("ship: unknown option") > 1
     assert end.count(FAILED_BEFORE) == 1
@@ -219,9 +219,11 @@ def test_nothing_that_learnt_said_itself_is_learnt(told: Told) -> None:
 def test_activity_and_doctor_tell_what_happened_in_the_client(told: Told) -> None:
     assert {entry["client"] for entry in told.activity} == {told.client}
     assert [(one["command"], one["outcome"], one["denied"]) for one in told.done("warning")] == [
-        ("./ship --fast", "repeated", False),
-        ("./ship --fast", "repeated", True),
+        ("./ship --fast", "ignored", False),
+        ("./ship --fast", "ignored", True),
     ]
+    assert {one["delivery"] for one in told.activity if one["what"] != "debrief"} == {"delivered"}
+    assert told.learnings[PINNED]["times_injected"] == 3
     assert len(told.done("debrief")) == len({one["task"] for one in told.activity}) == 3
     (line,) = (line for line in told.doctor.splitlines() if f"client {told.named}" in line)
     assert line.startswith("ok")
@@ -353,6 +355,23 @@ def test_copilot_that_runs_the_hooks_of_two_clients_hears_everything_once(tmp_pa
     assert len([one for one in activity if one["what"] == "debrief"]) == 3
     (failure,) = (one for one in activity if one["what"] == "warning")
     assert failure["command"] == "./ship --fast"
+
+
+def test_what_a_client_drops_is_not_counted_and_doctor_names_the_client(told: Told) -> None:
+    story = told.story
+    before = {one["title"]: one["times_injected"] for one in story.told("list")["learnings"]}
+    fast, safe = story.runs("./ship --fast"), story.runs("./ship --safe")
+    with story.garbled_hooks():
+        asked = story.converse("Please ship it with the harbour key", fast, safe, Reply("It is shipped."))
+
+    assert not [request for request in asked if "<learnt-brief" in request]
+    (latest, *_) = (one["task"] for one in story.told("activity")["activity"])
+    dropped = [one for one in story.told("activity")["activity"] if one["task"] == latest and one["what"] != "debrief"]
+    assert {one["delivery"] for one in dropped} == {"not delivered"}
+    assert {"session", "prompt"} <= {one["occasion"] for one in dropped}
+    assert {one["title"]: one["times_injected"] for one in story.told("list")["learnings"]} == before
+    assert "not delivered" in story.learnt("activity")
+    assert "ran our hooks and dropped their text" in story.examined().out
 
 
 def test_after_uninstall_nothing_is_left(told: Told) -> None:

@@ -144,35 +144,43 @@ def test_what_says_nothing_about_the_command_does_not_count(
     assert Client(learnt, "claude").call(command) == ""
 
 
-def test_stop_once_refuses_the_first_call_and_lets_its_repetition_pass(
+def test_a_call_that_failed_is_refused_once_for_a_reason_that_a_person_understands(
     shop: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("LEARNT_BEFORE_TOOL", "stop_once")
     tool = {"tool_name": "Bash", "tool_input": {"command": FAILS}}
 
     refused = shop().tell("PreToolUse", **tool)["hookSpecificOutput"]
 
     assert refused["permissionDecision"] == "deny"
-    assert ERROR in refused["permissionDecisionReason"]
-    assert WORKS in refused["permissionDecisionReason"]
+    first, _, brief = refused["permissionDecisionReason"].partition("\n\n")
+    assert first == (
+        f"learnt stopped this call once: `{FAILS} 2>&1 | tail -3` failed here today, and `{WORKS}` worked instead. "
+        "To run it all the same, make the same call again."
+    )
+    assert brief.startswith("<learnt-brief id=")
+    assert ERROR in brief
     assert shop().tell("PreToolUse", **tool) == {}
     of_gemini = {"tool_name": "run_shell_command", "tool_input": {"command": FAILS}}
     denied = shop("gemini", "g1").tell("BeforeTool", **of_gemini)
     assert denied["decision"] == "deny"
     assert ERROR in denied["reason"]
     assert shop("gemini", "g1").tell("BeforeTool", **of_gemini) == {}
+    monkeypatch.setenv("LEARNT_BEFORE_TOOL", "tell")
+    assert ERROR in shop(session="told").hear("PreToolUse", **tool)
 
 
 def test_a_call_is_not_refused_where_there_is_no_room_to_say_why(
     shop: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("LEARNT_BEFORE_TOOL", "stop_once")
     monkeypatch.setenv("LEARNT_BRIEF_TOKENS", "10")
 
     assert shop().tell("PreToolUse", tool_name="Bash", tool_input={"command": FAILS}) == {}
 
 
-def test_gemini_which_ignores_words_before_a_call_hears_them_with_the_result(shop: Callable[..., Client]) -> None:
+def test_gemini_which_ignores_words_before_a_call_hears_them_with_the_result(
+    shop: Callable[..., Client], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LEARNT_BEFORE_TOOL", "tell")
     client = shop("gemini")
 
     assert client.call(FAILS) == ""
@@ -266,16 +274,16 @@ def test_warnings_can_be_turned_off(shop: Callable[..., Client], monkeypatch: py
 
 
 def test_what_became_of_warnings_is_counted_for_each_agent(shop: Callable[..., Client], project: Path) -> None:
-    heeded, repeated, needless = (shop(session=name, agent_type=name, agent_id=name) for name in ("a", "b", "c"))
-    for client in (heeded, repeated, needless):
+    heeded, ignored, needless = (shop(session=name, agent_type=name, agent_id=name) for name in ("a", "b", "c"))
+    for client in (heeded, ignored, needless):
         assert client.call(FAILS)
-    for client in (heeded, repeated):
-        client.fail(FAILS, ERROR)  # the call that was warned of goes on
-    repeated.fail(FAILS, ERROR)
+    heeded.work(WORKS)
+    ignored.fail(FAILS, ERROR)
     needless.work(FAILS)
 
     with Memory.open(project) as memory:
         assert memory.reports.prevented() == {"a": 1}
+        assert dict(memory.reports.stats().outcomes) == {"prevented": 1, "ignored": 1, "needless": 1, "unknown": 0}
 
 
 class TestStart:
@@ -493,7 +501,7 @@ def test_what_waits_in_the_spool_is_not_said_again(project: Path, learnt: Learnt
         assert client.hear("UserPromptSubmit", prompt="cache the schema of the replica") == ""
 
     with Memory.open(project) as memory:
-        assert memory.get(learning.id).times_injected == 1
+        assert [entry.learnings for entry in memory.reports.activity().entries] == [1]
 
 
 def test_a_warning_that_waits_in_the_spool_is_not_said_again(shop: Callable[..., Client], project: Path) -> None:
@@ -519,11 +527,8 @@ def test_the_end_of_a_turn_is_kept_although_the_database_is_damaged(project: Pat
         assert memory.search("close the till at night")[0].learning.origin == "agent"
 
 
-def test_calls_side_by_side_are_refused_once(
-    shop: Callable[..., Client], project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_calls_side_by_side_are_refused_once(shop: Callable[..., Client], project: Path) -> None:
     shop()
-    monkeypatch.setenv("LEARNT_BEFORE_TOOL", "stop_once")
     tool = {"tool_name": "Bash", "tool_input": {"command": FAILS}}
     event = json.dumps({"hook_event_name": "PreToolUse", "session_id": "s1", "cwd": "/x", **tool})
     words = [sys.executable, "-m", "learnt", "hook", "--client", "claude"]
@@ -842,8 +847,9 @@ def opencode(project: Path) -> Callable[[str], list[str]]:
 
 
 def test_opencode_hears_what_was_said_before_a_call_that_threw(
-    shop: Callable[..., Client], opencode: Callable[[str], list[str]]
+    shop: Callable[..., Client], opencode: Callable[[str], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("LEARNT_BEFORE_TOOL", "tell")
     shop()
     thrown, other = opencode(
         f"""
@@ -862,8 +868,13 @@ def test_opencode_hears_what_was_said_before_a_call_that_threw(
 
 @pytest.mark.parametrize(("exit_code", "is_known"), [("0", False), ("null", True)])
 def test_a_command_that_opencode_broke_off_has_not_succeeded(
-    exit_code: str, is_known: bool, shop: Callable[..., Client], opencode: Callable[[str], list[str]]
+    exit_code: str,
+    is_known: bool,
+    shop: Callable[..., Client],
+    opencode: Callable[[str], list[str]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("LEARNT_BEFORE_TOOL", "tell")
     shop()
     opencode(f"""await before("c1", "{FAILS}"); told.push(await after("c1", "shipped", {exit_code}))""")
 

@@ -366,14 +366,13 @@ def test_the_end_of_a_turn_is_debriefed(shop: Outside, golden: Golden) -> None:
 
 
 def test_before_tool_can_stop_a_call_once(shop: Outside, golden: Golden) -> None:
-    (shop.project / "learnt.toml").write_text('before_tool = "stop_once"\n')
     for command in (WRONG, RIGHT):
         name, fields = result_of("claude", command, shop.project)
         shop.hook(name, **fields)
     for client in ("claude", "gemini"):
         name = "BeforeTool" if client == "gemini" else "PreToolUse"
         call = call_of(client, WRONG)
-        assert "stopped this once" in shop.hook(name, client=client, session="s2", **call)
+        assert "stopped this call once" in shop.hook(name, client=client, session="s2", **call)
         assert shop.hook(name, client=client, session="s2", **call) == ""
     shop.json("activity", "--what", "warnings")
     (warned, *_) = json.loads(shop.quietly("activity", "--what", "warnings", "--json").out)["activity"]

@@ -221,7 +221,7 @@ def test_a_client_that_has_gone_does_not_disturb_the_end_of_a_hook(project: Path
     assert (process.returncode, err) == (0, b"")
 
 
-def test_what_does_not_fit_into_an_answer_is_neither_said_nor_counted(project: Path, learnt: Learnt) -> None:
+def test_what_does_not_fit_into_an_answer_is_neither_said_nor_recorded(project: Path, learnt: Learnt) -> None:
     (project / "learnt.toml").write_text("brief_tokens = 50000\n")
     with Memory.open(project) as memory:
         long = [
@@ -233,8 +233,8 @@ def test_what_does_not_fit_into_an_answer_is_neither_said_nor_counted(project: P
 
     assert 0 < len(said) <= 9_500
     with Memory.open(project) as memory:
-        counted = {one.id for one in long if memory.get(one.id).times_injected}
-    assert counted == {one.id for one in long if one.id in said}
+        recorded = set(memory.explain(memory.reports.latest_brief()).learning_ids)
+    assert recorded == {one.id for one in long if one.id in said}
 
 
 def test_a_client_that_does_not_close_its_pipe_is_not_waited_for(

@@ -71,6 +71,7 @@ def examine(start: str, *, clock: Clock, check_prompts: PromptCheck) -> Iterator
         if configuration:
             yield from _examine_project(here, store, configuration, check_prompts)
     yield from _examine_clients(start, store, settings, clock)
+    yield from _examine_deliveries(store)
     yield from _examine_other_stores(settings, clock)
 
 
@@ -161,6 +162,20 @@ def _examine_client(
         remedy=state.remedy or remedy,
         facts=facts,
     )
+
+
+def _examine_deliveries(store: StoreCheck | None) -> Iterator[Diagnosis]:
+    """Yield the clients that ran our hooks in their latest conversation but gave the agent none of their text."""
+    for latest in store.latest_deliveries() if store else ():
+        client = registry.find(latest.client)
+        if latest.delivered or not latest.missed or client is None:
+            continue
+        name, briefs = registry.setup_name(client), f"{latest.missed} brief{'s' * (latest.missed != 1)}"
+        detail = (
+            f"{client.title} ran our hooks and dropped their text: {briefs} in its last conversation did not arrive"
+        )
+        remedy = f"`learnt install {name}`, update {client.title}, start a new conversation; `learnt activity` shows it"
+        yield Diagnosis.problem(f"client {name}", detail, remedy)
 
 
 def _correct(state: ClientState, last: Fired | None) -> ClientState:

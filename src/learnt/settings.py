@@ -98,7 +98,7 @@ class Settings(Value):
     model_daily_cap_usd: float = 1.0
     model_monthly_cap_usd: float = 10.0
     hook_deadline_ms: int = 400
-    before_tool: str = "tell"
+    before_tool: str = "auto"
     ask_agent: str = "when_worth"
 
 
@@ -252,8 +252,9 @@ SETTINGS = (
         "before_tool",
         "What happens before a tool call that failed here the last time, if another call worked instead: `tell` (a "
         "warning with the call or its result), `stop_once` (the first such call of a conversation is refused with the "
-        "reason, its repetition is allowed) or `off`.",
-        choices=("tell", "stop_once", "off"),
+        "reason, its repetition is allowed), `off`, or `auto` (`stop_once` in every client that shows a warning only "
+        "after the call has run, which all known ones do; else `tell`).",
+        choices=("auto", "tell", "stop_once", "off"),
         by="person",
     ),
     Setting(

@@ -148,19 +148,27 @@ class _Conversation:
                 check=False,
             )
             assert (done.returncode, done.stderr) == (0, "")
-            answer = json.loads(done.stdout)["hookSpecificOutput"] if done.stdout.strip() else {}
+            answer = json.loads(done.stdout).get("hookSpecificOutput", {}) if done.stdout.strip() else {}
             assert answer.get("hookEventName", event) == event
+            self._attach("hook_success", event, stdout=done.stdout)
             if "additionalContext" in answer:
                 self._messages.append(f"{event} hook additional context: {answer['additionalContext']}")
+                self._attach("hook_additional_context", event, content=[answer["additionalContext"]])
             decided |= answer
         return decided
 
     def _write(self, role: str, content: object) -> None:
         """Add a message to the conversation and to the transcript."""
         self._messages.append(content)
+        self._append({"type": role, "message": {"role": role, "content": content}})
+
+    def _attach(self, kind: str, event: str, **more: Any) -> None:
+        """Add to the transcript what came of a hook."""
+        self._append({"type": "attachment", "attachment": {"type": kind, "hookEvent": event, **more}})
+
+    def _append(self, content: dict[str, Any]) -> None:
         record = {
-            "type": role,
-            "message": {"role": role, "content": content},
+            **content,
             "uuid": str(uuid.uuid4()),
             "parentUuid": None,
             "isSidechain": False,

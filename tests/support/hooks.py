@@ -89,9 +89,11 @@ class Client:
         return json.loads(done.out) if done.out.startswith("{") else done.out
 
     def hear(self, event: str, **fields: Any) -> str:
-        """Return the text that is passed to the model."""
+        """Return the text that is passed to the model, with a call or instead of it."""
         answer = self.tell(event, **fields)
-        return str(answer["hookSpecificOutput"]["additionalContext"]) if answer else ""
+        output = answer.get("hookSpecificOutput", answer) if answer else {}
+        texts = (output.get(key) for key in ("additionalContext", "permissionDecisionReason", "reason"))
+        return str(next(filter(None, texts))) if output else ""
 
     def call(self, command: str) -> str:
         event = "BeforeTool" if self.name == "gemini" else "PreToolUse"

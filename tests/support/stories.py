@@ -8,10 +8,12 @@ from __future__ import annotations
 import html
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -132,6 +134,21 @@ class Story:
         """Return all texts in each request that offered tools to the model."""
         bodies = [json.loads(asked.body) for asked in self.stub.asked]
         return ["\n".join(texts(body)) for body in bodies if body.get("tools")]
+
+    @contextmanager
+    def garbled_hooks(self) -> Iterator[None]:
+        """Let our hooks answer in a form that no client knows."""
+        shim = self.project.parent / "bin" / "learnt"
+        settings = self.home / ".gemini" / "settings.json"  # what is set up for the user has no program of the project
+        kept = {path: path.read_text() for path in (shim, settings) if path.exists()}
+        shim.write_text(kept[shim].replace("exec ", "").replace('"$@"', '"$@" | sed s/hookSpecificOutput/unknown/'))
+        if settings in kept:
+            settings.write_text(re.sub(r"[^\s\"']*/learnt(?= hook)", str(shim), kept[settings]))
+        try:
+            yield
+        finally:
+            for path, content in kept.items():
+                path.write_text(content)
 
     def settle(self) -> None:
         """Wait until the worker has processed everything that the hooks saved."""

@@ -270,6 +270,12 @@ def _failed(failed: Sequence[FailedBefore], now_ms: int) -> str:
     return "\n".join((*lines, ""))
 
 
+def describe_failure(failure: FailedBefore, now_ms: int) -> str:
+    """Return in a sentence which command failed and which one worked instead; the error stands in the brief."""
+    failed, worked = (_code(command)[:_MAX_UNFINISHED_LENGTH] for command in (failure.command, failure.worked))
+    return f"`{failed}` failed here {age(failure.at, now_ms)}, and `{worked}` worked instead."
+
+
 def _unfinished(unfinished: Sequence[Unfinished], now_ms: int) -> str:
     if not unfinished:
         return ""

@@ -63,6 +63,8 @@ class Client(Value):
     """The tools that `run` a command, or `edit` or `read` a file."""
     hears_before_call: bool = True
     """Whether the model sees a hook's answer before a call. If not, the answer must come with the result."""
+    hears_in_time: bool = False
+    """Whether the model sees that answer before the call runs. If not, only stopping the call prevents an error."""
     own_tools: tuple[str, ...] = ()
     """How the names of our server's tools begin, if the client asks a hook whether they are permitted."""
     shows_messages: bool = True

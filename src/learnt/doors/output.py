@@ -14,6 +14,7 @@ import re
 import sys
 import time
 
+from learnt.model import MISSED
 from learnt.text.clean import clean
 
 TYPE_CHECKING = False
@@ -156,6 +157,11 @@ def format_count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
+def format_outcomes(outcomes: Mapping[str, int]) -> str:
+    """Return how many warnings had each outcome: `3 prevented, 1 unknown`."""
+    return ", ".join(f"{count:,} {outcome}" for outcome, count in outcomes.items() if count)
+
+
 def format_field(name: str, value: Any) -> Any:
     """Return a field's value as a person reads it: times are formatted, other values are unchanged."""
     return format_time(value) if name.endswith("_at") and isinstance(value, int) else value
@@ -201,6 +207,8 @@ def describe_receipt(brief: Brief, titles: Mapping[str, str]) -> list[str]:
     budget = receipt["settings"]["budget_tokens"]
     lines = [f"{paint(brief.id, 'bold')} for {brief.task}: {brief.tokens} tokens of {budget}{warning}"]
     lines.append(join_parts({"occasion": brief.occasion, "agent": brief.agent, "client": brief.client}))
+    if brief.delivery == MISSED:
+        lines.append("not delivered: it is not in the client's transcript of what the agent was given")
     lines += _describe_request(receipt)
     if "mirror_age_s" in receipt:
         lines.append(f"from the server's mirror, {receipt['mirror_age_s']:,} s old")

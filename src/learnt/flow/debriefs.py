@@ -36,7 +36,7 @@ from learnt.model import (
     text_id,
 )
 from learnt.project import head_branch, head_commit
-from learnt.store import activity, learnings, mined, tasks
+from learnt.store import activity, learnings, mined, missteps, tasks
 from learnt.store.mined import DebriefRecord, Turn
 from learnt.store.regenerations import TASKS_SINCE_UPDATE
 from learnt.text.clean import clean, shorten_middle
@@ -149,6 +149,8 @@ def apply(context: Context, database: Database, body: dict[str, Any]) -> Debrief
     stored = tasks.find(database, attempt.task)
     tasks.ensure(database, stored or record.task)
     task = tasks.get(database, attempt.task, for_update=True)  # locked, so that attempts get distinct numbers
+    if record.ends_turn:
+        missteps.note_seen(database, task.id, record.at)
     if record.claim and tasks.release_claim(database, task=task.id, attempt=attempt.id) is None:
         # The claim has lapsed, and the attempt was recorded as interrupted. Its learnings are still stored.
         tasks.record_cost(database, attempt)

@@ -1,7 +1,8 @@
 """Decide from the clients' transcripts whether the briefs of hooks reached the agent.
 
-A brief whose id stands in a text that the model was given is delivered. It was missed if the agent went on after it and
-the transcript does not contain it, although it contains what hooks say. Everything else stays unknown.
+A brief whose id stands in a text that the model was given is delivered; one that is only a line of ours, if the model
+was given such a line. It was missed if the agent went on after it and the transcript does not contain it, although it
+contains what hooks say. Everything else stays unknown.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from learnt.errors import LearntError, TryAgain
 from learnt.flow.briefs import confirm_delivery
 from learnt.flow.context import Context
 from learnt.flow.history import size_or_0
-from learnt.flow.mining import note_read
 from learnt.store import deliveries, mined, session_database
 from learnt.store.deliveries import TaskTranscript, UndecidedBrief
 from learnt.text.times import MONTH_MS
@@ -64,8 +64,8 @@ def _belongs(brief: UndecidedBrief, transcript: TaskTranscript, transcripts: Seq
 
 def _decide(context: Context, one: TaskTranscript, size: int, briefs: Sequence[UndecidedBrief]) -> list[str]:
     found = _find_briefs(one.transcript)
-    given = [brief for brief in briefs if brief.id in found.ids]
-    others = [brief for brief in briefs if not brief.delivery and brief.id not in found.ids and _is_recorded(brief)]
+    given = [brief for brief in briefs if (brief.id in found.ids if brief.has_id else found.has_notice)]
+    others = [brief for brief in briefs if brief not in given and not brief.delivery and _is_recorded(brief)]
     missed = _find_missed(one.transcript, others) if found.is_complete and others else []
     reached: list[str] = []
     with context.store.transaction():
@@ -73,7 +73,8 @@ def _decide(context: Context, one: TaskTranscript, size: int, briefs: Sequence[U
             reached += confirm_delivery(context, brief.id)
         for brief in missed:
             deliveries.miss(context.store.database, brief.id)
-        note_read(context, given_source(one.transcript), size=size, task=one.task)
+        source, at = given_source(one.transcript), context.clock()
+        mined.note_read(context.store.database, source, size=size, task=one.task, at=at)
     return reached
 
 
@@ -83,7 +84,7 @@ def _find_briefs(transcript: str) -> GivenBriefs:
     except TryAgain:
         raise  # the client is writing to the transcript
     except (LearntError, OSError):
-        return GivenBriefs(ids=frozenset(), is_complete=False)  # it is no transcript that we can read
+        return GivenBriefs()  # it is no transcript that we can read
 
 
 def _is_recorded(brief: UndecidedBrief) -> bool:

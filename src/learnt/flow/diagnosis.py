@@ -22,13 +22,15 @@ from learnt.learnings_file.read import parse
 from learnt.model import Task, Value
 from learnt.project import HOOK_LOG, Project
 from learnt.settings import Settings
-from learnt.store import Place, Store, activity, fired, has_unfinished_purge, learnings, tasks
+from learnt.store import Place, Store, activity, deliveries, fired, has_unfinished_purge, learnings, tasks
 from learnt.store.activity import Entry
+from learnt.store.deliveries import Deliveries
 from learnt.store.fired import Fired
 from learnt.store.index import Filter
 from learnt.store.mirror import Mirror
 from learnt.store.sqlite import SqliteDatabase
 from learnt.system.files import check_file, exists, read_end
+from learnt.text.times import MONTH_MS
 
 Clock = Callable[[], int]
 _MAX_LOG_BYTES = 1_000_000
@@ -160,6 +162,14 @@ class StoreCheck:
                 return next(iter(activity.latest(store.database, limit=1, what="brief", client=client)), None)
         except LearntError:
             return None
+
+    def latest_deliveries(self) -> list[Deliveries]:
+        """Return for each client how many briefs of its latest conversation reached the agent; none if unreadable."""
+        try:
+            with self._open() as store:
+                return deliveries.count_latest(store.database, since=self._clock() - MONTH_MS)
+        except LearntError:
+            return []
 
     def last_events(self) -> dict[str, Fired]:
         """Return the last event of each client whose hooks were called here."""

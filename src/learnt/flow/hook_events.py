@@ -11,7 +11,7 @@ import time
 
 from learnt.brief.render import ASKS, Content, Shown, Unfinished, length_in_json
 from learnt.brief.select import Choice, without_copies
-from learnt.clients.kit.events import has_words, hears_before_call, shows_messages
+from learnt.clients.kit.events import has_words, hears_before_call, hears_in_time, shows_messages
 from learnt.clients.registry import is_interactive
 from learnt.errors import LearntError, NoStore
 from learnt.flow.briefs import BriefRequest, Draft, asked, assemble, brief, injected, record
@@ -22,9 +22,11 @@ from learnt.store.happened import (
     ASK,
     ASKED_IN_BRIEF,
     KEPT,
+    FollowedRecord,
     ForgottenRecord,
     NoticeRecord,
     PromptRecord,
+    given_warnings,
     unshown_notices,
     was_notice_shown,
 )
@@ -38,13 +40,13 @@ from learnt.text.triggers import Situation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from learnt.clients.kit.events import HookEvent
     from learnt.flow.context import Context
-    from learnt.flow.warnings import CallWarning, ToolCall
-    from learnt.model import Learning
+    from learnt.flow.warnings import CallWarning, Found, ToolCall
+    from learnt.model import Brief, Learning
     from learnt.store.database import Database
 
 # Clients cut answers at 10,000 characters. An answer has at most 9,500, including the JSON around the text.
@@ -56,13 +58,9 @@ _MIRROR_INTERVAL_S = 60.0
 _UNFINISHED_MS = 14 * DAY_MS
 _FORGETTING_SOURCES = ("compact", "clear")
 _SERVED_IN_LOOP = ("agent", "call", "result")
+_AT_CALLS = ("call", "result")
 AT_CALL = ("files", "commands", "tools")
 _LOCKS_FOLDER, _NUMBER_OF_LOCKS = "conversations", 64
-_STOPPED = (
-    "\nThe call was stopped this once, because it failed here before. If it is what you want, make it again: it will "
-    "not be stopped."
-)
-
 
 # One of these stands in every request to remember something. Whether it is one, the worker decides.
 _REMEMBER = (
@@ -172,10 +170,12 @@ class Conversation:
         handler = handlers.get(kind) if kind in _SERVED_IN_LOOP or not self._loop_task else None
         if handler is None or self.event.is_end:
             return handler() if handler else Reply()
-        # Calls may run in parallel, so a lock prevents the same learning from being given twice.
-        with Locked(self._lock_path()):
+        if kind in _AT_CALLS:  # many run in parallel, so they lock only if there is something to say
             reply = handler()
-            return reply.replace(message=self._confirm_kept()) if shows_messages(self.event) else reply
+        else:
+            with self._locked():
+                reply = handler()
+        return reply.replace(message=self._confirm_kept()) if shows_messages(self.event) else reply
 
     @property
     def database(self) -> Database:
@@ -193,7 +193,14 @@ class Conversation:
                 self._task = self._task.replace(fresh_since=max((*started, self._task.fresh_since)))
         return self._task
 
-    def reply(
+    def reply(self, occasion: str, **content: Any) -> Reply:
+        """Store a brief with this content (see `_render`) and return its text."""
+        brief = self._render(occasion, **content)
+        if brief:
+            record(self.context, self.task, brief, began_ns=self._began_ns)
+        return Reply(text=brief.text if brief else "")
+
+    def _render(
         self,
         occasion: str,
         *,
@@ -202,10 +209,10 @@ class Conversation:
         unfinished: tuple[Unfinished, ...] = (),
         notes: tuple[str, ...] = (),
         ask: str = "",
-    ) -> Reply:
-        """Store a brief with this content and return its text."""
+    ) -> Brief | None:
+        """Return a brief with this content; None if there is none, or nothing of it fits."""
         if not (warning or hits or unfinished or notes or ask):
-            return Reply()
+            return None
         content = Content(
             id=new_id("brief", self.now),
             now_ms=self.now,
@@ -216,9 +223,7 @@ class Conversation:
             ask=ask,
         )
         brief = assemble(self._draft(content, hits, occasion))
-        if brief.text:
-            record(self.context, self.task, brief, began_ns=self._began_ns, warning=warning)
-        return Reply(text=brief.text)
+        return brief if brief.text else None
 
     def redact_line(self, text: str, max_chars: int) -> str:
         """Return text on one line without secrets. It is cut last, because part of a secret is not recognised."""
@@ -246,11 +251,14 @@ class Conversation:
             asked_by="hook",
         )
 
-    def _lock_path(self) -> str:
-        """Return the path of the conversation's lock file, which other conversations may share."""
+    def _locked(self) -> Locked:
+        """Return the conversation's lock, which prevents parallel hooks from saying the same thing.
+
+        Other conversations may share its file.
+        """
         folder = os.path.join(self.context.store.place.folder, _LOCKS_FOLDER)
         make_folders(folder)
-        return os.path.join(folder, f"{int(digest(self.id)[:8], 16) % _NUMBER_OF_LOCKS:02x}.lock")
+        return Locked(os.path.join(folder, f"{int(digest(self.id)[:8], 16) % _NUMBER_OF_LOCKS:02x}.lock"))
 
     def _new_task(self) -> Task:
         return Task(
@@ -298,6 +306,7 @@ class Conversation:
         event = self.event
         if not clean(event.prompt).strip():
             return Reply()
+        self._leave_warnings()
         self._save_request()
         request = BriefRequest(
             text=event.prompt,
@@ -313,6 +322,11 @@ class Conversation:
             began_ns=self._began_ns,
         )
         return Reply(text=brief(self.context, request).text)
+
+    def _leave_warnings(self) -> None:
+        """Record that a person wrote: what an agent did not do before that, it did not do because of a warning."""
+        if any(warning.left_at is None for warning in given_warnings(self.database, self.id)):
+            self.context.store.record(FollowedRecord(task=self.id, left=True, at=self.now))
 
     def _save_request(self) -> None:
         """Spool a prompt in which a person may ask for something to be remembered, for the worker to keep it soon."""
@@ -335,9 +349,12 @@ class Conversation:
 
     def _confirm_kept(self) -> str:
         """Return the line that tells the person what was kept of what they said; empty if there is nothing to tell."""
-        ids = [notice.subject for notice in unshown_notices(self.database, self.id, KEPT)]
-        for id in ids:
-            self.context.store.record(NoticeRecord(task=self.id, what=KEPT, subject=id, at=self.now, shown=True))
+        if not unshown_notices(self.database, self.id, KEPT):
+            return ""
+        with self._locked():
+            ids = [notice.subject for notice in unshown_notices(self.database, self.id, KEPT)]
+            for id in ids:
+                self.context.store.record(NoticeRecord(task=self.id, what=KEPT, subject=id, at=self.now, shown=True))
         titles = self.context.titles(ids) if ids else {}
         named = [quoted_line(titles[id]) for id in ids if id in titles]
         return _KEPT.format("; ".join(named), "the last one" if len(named) > 1 else "it") if named else ""
@@ -353,31 +370,54 @@ class Conversation:
         return ASKED_IN_BRIEF if unshown_notices(self.database, self.id, ASK) else ""
 
     def _warn_before_call(self) -> Reply:
-        """Before a call: warn if it failed the last time, and show learnings about it."""
-        mode = self.context.settings.before_tool
+        """Before a call: stop it or warn if it failed the last time, and show learnings about it."""
+        mode = self._choose_mode()
         if mode == "off":
             return Reply()
         call = self._call()
-        warning = call.find_warning()
-        if warning is not None and mode == "stop_once":
-            reply = self.reply("tool", warning=warning.replace(denies=True))
-            # A warning that does not fit is not recorded, so the call would be stopped again and again.
-            return reply.replace(text=reply.text + _STOPPED, denies=True) if reply.text else reply
-        if not hears_before_call(self.event):
-            return Reply()
-        return self.reply("tool", warning=warning, hits=call.triggered(AT_CALL))
+        call.follow()
+        stops = mode == "stop_once"
+        kinds = AT_CALL if hears_before_call(self.event) else ()
+        return self._say_once("tool", lambda: call.find(kinds, warns=stops or bool(kinds), stops=stops))
+
+    def _choose_mode(self) -> str:
+        """Return what happens before a call that failed here; by default, what the client shows in time."""
+        mode = self.context.settings.before_tool
+        if mode != "auto":
+            return mode
+        return "tell" if hears_in_time(self.event) else "stop_once"
 
     def _learn_from_result(self) -> Reply:
         """After a call: record whether it failed, and show learnings that help after a failure."""
         event, call = self.event, self._call()
-        trigger_kinds = () if hears_before_call(event) or self.context.settings.before_tool == "off" else AT_CALL
+        call.follow()
+        kinds = () if hears_before_call(event) or self.context.settings.before_tool == "off" else AT_CALL
         if not event.failed:
             if event.command and event.failed is False:
                 call.record_success()
-            return self.reply("tool", hits=call.triggered(trigger_kinds))
-        warning = call.find_warning()
+            return self._say_once("tool", lambda: call.find(kinds, warns=False))
         call.record_failure()
-        return self.reply("failure", warning=warning, hits=call.triggered((*trigger_kinds, "errors")))
+        return self._say_once("failure", lambda: call.find((*kinds, "errors")))
+
+    def _say_once(self, occasion: str, find: Callable[[], Found]) -> Reply:
+        """Say what `find` returns; nothing is locked while it is searched and rendered.
+
+        What a parallel call has been told meanwhile is not said again.
+        """
+        found = find()
+        brief = self._render(occasion, warning=found.warning, hits=found.hits)
+        if not brief:
+            return Reply()
+        with self._locked():
+            rest = find()
+            if rest != found:
+                brief = self._render(occasion, warning=rest.warning, hits=rest.hits)
+            if brief:
+                record(self.context, self.task, brief, began_ns=self._began_ns, warning=rest.warning)
+        if not brief:
+            return Reply()
+        stop = rest.warning.describe_stop(self.now) if rest.warning and rest.warning.denies else ""
+        return Reply(text=stop + brief.text, denies=bool(stop))
 
     def _keep_in_summary(self) -> Reply:
         """Before a compaction: ask for the given learnings to be kept in the summary."""
@@ -416,7 +456,7 @@ class Conversation:
         has_written = "<learning" in (self.event.said or "").lower()
         if has_written or not self._call().has_overcome_error():
             return Reply()
-        with Locked(self._lock_path()):
+        with self._locked():
             asked = NoticeRecord(task=self.id, what=ASK, at=self.now, shown=True)
             pending = [record.body for record in self.context.store.spool.pending() if record.kind == asked.kind]
             if was_notice_shown(self.database, self.id, ASK) or any(body["task"] == self.id for body in pending):
@@ -439,6 +479,10 @@ class Conversation:
         seen = self.seen_ids(self.task)
         fresh = [learning for learning in shown if learning.id not in seen and learning.task != self.id]
         return [Hit(learning=learning, score=0.0, relevance=1.0) for learning in fresh]
+
+    def given_learnings(self) -> list[Learning]:
+        """Return the learnings that the conversation has been given."""
+        return list(self._given_before(self.task).values())
 
     def _given_before(self, task: Task) -> dict[str, Learning]:
         """Return the current versions of the learnings that the conversation was given, if they are active."""

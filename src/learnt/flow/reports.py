@@ -35,7 +35,9 @@ class Activity(Value):
     used: Mapping[str, int]
     """How often learnings were requested in the last 30 days, by asker (ASKERS)."""
     prevented: Mapping[str, int]
-    """How many errors were prevented (not repeated after a warning), by agent."""
+    """How many errors were prevented, by agent."""
+    outcomes: Mapping[str, int] = {}
+    """How many warnings had each outcome (`store.missteps.OUTCOMES`)."""
     fired: Mapping[str, Fired] = {}
     """The last hook event of each client that was handled, whether or not it got an answer."""
     clients: tuple[str, ...] = ()
@@ -102,7 +104,9 @@ class Stats(Value):
     regenerations: Regenerated
     opinions: Mapping[str, int]
     prevented: Mapping[str, int]
-    """How many errors were not repeated after a warning, by agent."""
+    """How many errors were prevented, by agent."""
+    outcomes: Mapping[str, int]
+    """How many warnings had each outcome (`store.missteps.OUTCOMES`)."""
 
     @property
     def cost_usd(self) -> float:
@@ -131,10 +135,12 @@ class Reports:
         database = self._store.database
         entries = activity.latest(database, limit=limit, what=what, client=client_name(client), agent=agent)
         clients, agents = ([], []) if entries else activity.names(database)
+        outcomes = missteps.count_outcomes(database)
         return Activity(
             entries=tuple(entries),
             used=activity.used(database, since=self._context.clock() - MONTH_MS),
-            prevented=missteps.count_prevented(database),
+            prevented=outcomes["prevented"],
+            outcomes=_add_up(outcomes),
             fired=fired.read(self._store.place.folder),
             clients=tuple(clients),
             agents=tuple(agents),
@@ -187,8 +193,8 @@ class Reports:
         return activity.today(self._store.database, since=int(midnight * 1000))
 
     def prevented(self, *, since: int | None = None) -> dict[str, int]:
-        """Return how many errors were not repeated after a warning, by the agent that was warned."""
-        return missteps.count_prevented(self._store.database, since)
+        """Return how many errors were prevented, by the agent that was warned."""
+        return missteps.count_outcomes(self._store.database, since)["prevented"]
 
     def model_calls(self, *, limit: int) -> list[ModelCall]:
         """Return the latest model calls, newest first."""
@@ -223,6 +229,7 @@ class Reports:
         learnt_at = statistics.first_learning_at(database)
         effects = statistics.effects(database, learnt_at=now if learnt_at is None else learnt_at)
         months = dict.fromkeys(month_of(effect.day) for effect in effects)
+        outcomes = missteps.count_outcomes(database)
         return Stats(
             helpful=tuple(statistics.ranked(database, "times_helpful", limit=limit)),
             not_helpful=tuple(statistics.ranked(database, "times_not_helpful", limit=limit)),
@@ -238,7 +245,8 @@ class Reports:
             },
             regenerations=statistics.regenerated(database),
             opinions=reviews.count_opinions(database),
-            prevented=missteps.count_prevented(database),
+            prevented=outcomes["prevented"],
+            outcomes=_add_up(outcomes),
         )
 
     def _find_gone_errors(self, now: int) -> tuple[GoneError, ...]:
@@ -250,6 +258,11 @@ class Reports:
             id, title = statistics.learnt_from(database, gone.tasks) or ("", "")
             errors.append(GoneError(gone=gone, learning=id, title=title))
         return tuple(errors)
+
+
+def _add_up(outcomes: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
+    """Return how many warnings had each outcome, of all agents together."""
+    return {outcome: sum(by_agent.values()) for outcome, by_agent in outcomes.items()}
 
 
 def _sum_up(effects: Iterable[Effect]) -> Outcomes:

@@ -6,7 +6,7 @@ only once.
 
 from __future__ import annotations
 
-from learnt.brief.render import FailedBefore
+from learnt.brief.render import FailedBefore, describe_failure
 from learnt.brief.select import Originals
 from learnt.flow.hook_events import MAX_COMMAND_CHARS
 from learnt.mine.complaint import find_error, find_first_line, is_conflict, passes_by_itself, was_aborted
@@ -23,9 +23,10 @@ from learnt.mine.missteps import (
     repeats,
     replaces,
 )
+from learnt.mine.shell import split_command
 from learnt.model import Hit, Value, text_id
 from learnt.store import index, learnings, missteps
-from learnt.store.happened import BriefRecord, WarningRecord
+from learnt.store.happened import BriefRecord, FollowedRecord, WarningRecord, given_warnings
 from learnt.store.index import Filter
 from learnt.store.missteps import MisstepRecord, RunRecord, SuccessRecord
 from learnt.text.clean import clean
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 _MAX_ERROR_CHARS = 300
 _MAX_TRIGGERED = 2
+_STOPPED = "To run it all the same, make the same call again."
 
 
 class CallWarning(Value):
@@ -73,6 +75,17 @@ class CallWarning(Value):
             warned_at=brief.created_at,
         )
 
+    def describe_stop(self, now_ms: int) -> str:
+        """Return what a person reads on the screen when the call is stopped."""
+        return f"learnt stopped this call once: {describe_failure(self.failed_before, now_ms)} {_STOPPED}\n\n"
+
+
+class Found(Value):
+    """What there is to say at a call."""
+
+    warning: CallWarning | None = None
+    hits: tuple[Hit, ...] = ()
+
 
 class ToolCall:
     """A tool call in a conversation, before or after it runs."""
@@ -86,8 +99,35 @@ class ToolCall:
         self._sign = command_key(command, self._context.root, self._event.folder) if command else ""
         self._repeated: list[Misstep] | None = None
 
-    def find_warning(self) -> CallWarning | None:
-        """Return a warning if the command failed before and this conversation has not been warned yet."""
+    def find(self, kinds: Sequence[str], *, warns: bool = True, stops: bool = False) -> Found:
+        """Return what the conversation has not been told about this call, by triggers of these kinds.
+
+        With `stops`, a warning stops the call, and stands alone.
+        """
+        warning = self._find_warning() if warns else None
+        if warning is not None and stops:
+            return Found(warning=warning.replace(denies=True))
+        hits = self.triggered(kinds)
+        if warning is not None:
+            hits = [hit for hit in hits if not _tells_of(hit.learning, warning.misstep)]
+        return Found(warning=warning, hits=tuple(hits))
+
+    def follow(self) -> None:
+        """Record what this call shows about the warnings that the conversation was given."""
+        conversation = self._conversation
+        given = given_warnings(conversation.database, conversation.id)
+        if not given:
+            return
+        signs = {misstep.sign for misstep in self._missteps()}
+        made = [warning.sign for warning in given if warning.sign in signs and not warning.made]
+        is_result = self._event.kind == "result"
+        seen = is_result and any(warning.seen_at is None for warning in given)
+        if made or seen:
+            followed = FollowedRecord(task=conversation.id, made=made, seen=seen, at=conversation.now)
+            self._context.store.record(followed)
+
+    def _find_warning(self) -> CallWarning | None:
+        """Return a warning if the command failed before and the conversation has not been told yet."""
         conversation = self._conversation
         since, now = conversation.task.fresh_since, conversation.now
         known = [
@@ -103,8 +143,10 @@ class ToolCall:
         database = conversation.database
         if any(missteps.warned_since(database, conversation.id, misstep.sign, since) for misstep in known):
             return None
-        was_warned = any(warning.sign == known[0].sign and warning.warned_at >= since for warning in warnings)
-        return None if was_warned else CallWarning(misstep=known[0])
+        if any(warning.sign == known[0].sign and warning.warned_at >= since for warning in warnings):
+            return None
+        was_told = any(_tells_of(learning, known[0]) for learning in conversation.given_learnings())
+        return None if was_told else CallWarning(misstep=known[0])
 
     def record_failure(self) -> None:
         """Record that a command failed, unless it is a test or a linter, whose failures are not missteps."""
@@ -270,6 +312,17 @@ def remember_retry(context: Context, retry: Retry, task: str) -> bool:
 def _shorten(context: Context, text: str, max_chars: int) -> str:
     """Return text on one line without secrets. It is cut last, because part of a secret is not recognised."""
     return context.redact_line(text, max_chars)[:max_chars].rstrip()
+
+
+def _tells_of(learning: Learning, misstep: Misstep) -> bool:
+    """Return whether a learning is about the failure of a misstep: it quotes the command, or was mined from it."""
+    text = f"{learning.title} {learning.observation} {learning.action}"
+    failed = [part.text for part in split_command(misstep.command)]
+    if any(f"`{command}`" in text for command in (misstep.command, *failed)):
+        return True
+    worked = [part.text for part in split_command(misstep.worked)]
+    named = (misstep.worked, *worked, *misstep.wrong)
+    return learning.task == misstep.task and any(f"`{words}`" in text for words in named)
 
 
 def _rank(hit: Hit) -> tuple[object, ...]:

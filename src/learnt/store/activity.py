@@ -6,10 +6,10 @@ shown. A brief with a warning is listed as the warning. Agents' names are compar
 
 from __future__ import annotations
 
-from learnt.model import Value
+from learnt.model import MISSED, Value
 from learnt.store.database import read_json
-from learnt.store.happened import search_counter
-from learnt.store.missteps import PREVENTED
+from learnt.store.happened import DELIVERY_WORDS, search_counter
+from learnt.store.missteps import OUTCOME, OUTCOMES
 from learnt.text.titles import key_of
 
 TYPE_CHECKING = False
@@ -91,10 +91,12 @@ class Entry(Value):
     command: str = ""
     """The command that the warning is about."""
     outcome: str = ""
-    """For a warning, it is prevented, repeated or needless, or empty if a later warning in the conversation replaced
-    it. For a debrief, it is the attempt's result."""
+    """For a warning, it is prevented, ignored, needless or unknown, or empty if a later warning in the conversation
+    replaced it. For a debrief, it is the attempt's result."""
     denied: bool = False
     """Whether the warning stopped the call."""
+    delivery: str = ""
+    """For a brief and a warning, whether the agent was given it: delivered, not delivered or unknown."""
 
 
 class Today(Value):
@@ -103,6 +105,9 @@ class Today(Value):
     briefs: int = 0
     warnings: int = 0
     prevented: int = 0
+    ignored: int = 0
+    needless: int = 0
+    unknown: int = 0
     to_review: int = 0
 
 
@@ -163,6 +168,7 @@ def today(database: Database, *, since: int) -> Today:
                   from brief
                  where brief.project = :project
                    and brief.created_at >= :since
+                   and brief.delivery <> '{MISSED}'
                    and not {_HAS_WARNING}) as briefs,
                (select count(*) from warning where project = :project and warned_at >= :since)
                  + (select count(*)
@@ -170,11 +176,7 @@ def today(database: Database, *, since: int) -> Today:
                      where brief.project = :project
                        and brief.created_at >= :since
                        and {_HAS_EARLIER_WARNING}) as warnings,
-               (select count(*)
-                  from warning
-                 where project = :project
-                   and warned_at >= :since
-                   and {PREVENTED}) as prevented,
+               {_count_today(OUTCOMES)},
                (select count(*) from learning where project = :project and status = 'proposed')
                  + (select count(*)
                       from escalation
@@ -186,6 +188,12 @@ def today(database: Database, *, since: int) -> Today:
         warns=_WARNING_PATTERN,
     )
     return Today(**{name: int(count) for name, count in (row or {}).items()})
+
+
+def _count_today(outcomes: Sequence[str]) -> str:
+    """Return the columns with the number of warnings that had each outcome."""
+    count = "(select count(*) from warning where project = :project and warned_at >= :since and {} = '{}') as {}"
+    return ", ".join(count.format(OUTCOME, outcome, outcome) for outcome in outcomes)
 
 
 def latest_brief(database: Database, task: str) -> str:
@@ -264,12 +272,12 @@ def _spellings(database: Database, agent: str) -> list[str]:
 
 def _briefs(database: Database, filters: dict[str, Any], *, limit: int) -> list[Entry]:
     rows = _read_briefs(database, filters, f"not {_HAS_WARNING}", limit=limit)
-    return [Entry(what="brief", **row) for row in rows]
+    return [_entry("brief", row) for row in rows]
 
 
 def _earlier_warnings(database: Database, filters: dict[str, Any], *, limit: int) -> list[Entry]:
     rows = _read_briefs(database, filters, _HAS_EARLIER_WARNING, limit=limit, more=", brief.receipt")
-    return [Entry(what="warning", command=_warned_command(row.pop("receipt")), **row) for row in rows]
+    return [_entry("warning", {"command": _warned_command(row.pop("receipt")), **row}) for row in rows]
 
 
 def _read_briefs(database: Database, filters: dict[str, Any], which: str, *, limit: int, more: str = "") -> list[Row]:
@@ -277,7 +285,7 @@ def _read_briefs(database: Database, filters: dict[str, Any], which: str, *, lim
         f"""
         select given.*, coalesce(task.title, '') as title
           from (select brief.id, brief.created_at as at, brief.task, brief.agent, brief.occasion, brief.asked_by,
-                       brief.tokens, brief.duration_ms, brief.client{more}
+                       brief.tokens, brief.duration_ms, brief.client, brief.delivery{more}
                   from brief
                  where brief.project = :project
                    and (:client = '' or brief.client = :client)
@@ -298,14 +306,12 @@ def _warnings(database: Database, filters: dict[str, Any], *, limit: int) -> lis
         f"""
         select warned.brief as id, warned.warned_at as at, warned.task, warned.agent, warned.denied, warned.outcome,
                coalesce(brief.occasion, '') as occasion, coalesce(brief.asked_by, '') as asked_by,
-               coalesce(brief.client, '') as client, brief.tokens, brief.duration_ms,
+               coalesce(brief.client, '') as client, coalesce(brief.delivery, '') as delivery,
+               brief.tokens, brief.duration_ms,
                coalesce(task.title, '') as title, coalesce(misstep.command, '') as command,
                case when misstep.command is null then brief.receipt end as receipt
           from (select warning.brief, warning.warned_at, warning.task, warning.sign, warning.agent, warning.denied,
-                       case when warning.needless = 1 then 'needless'
-                            when {PREVENTED} then 'prevented'
-                            else 'repeated'
-                       end as outcome
+                       {OUTCOME} as outcome
                   from warning
                  where warning.project = :project
                    and (:client = '' or :client = (select brief.client
@@ -325,7 +331,11 @@ def _warnings(database: Database, filters: dict[str, Any], *, limit: int) -> lis
     for row in rows:
         receipt = row.pop("receipt")  # not None only if the misstep was deleted
         row.update(command=row["command"] or _warned_command(receipt), denied=bool(row["denied"]))
-    return [Entry(what="warning", **row) for row in rows]
+    return [_entry("warning", row) for row in rows]
+
+
+def _entry(what: str, row: Row) -> Entry:
+    return Entry(what=what, **{**row, "delivery": DELIVERY_WORDS[row["delivery"]]})
 
 
 def _warned_command(receipt: str | None) -> str:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 KEPT = "kept"  # tell the person that what they said was kept; the subject is the learning
 ASK = "ask"  # ask the agent to write down what it found out
 ASKED_IN_BRIEF = "found"  # what the receipt of a brief that does so says
+DELIVERY_WORDS = {"": "unknown", DELIVERED: "delivered", MISSED: "not delivered"}
 _NOT_STORED = ("injections", "text")
 
 
@@ -112,6 +113,30 @@ class WarningRecord(Value):
         """Return the record of a body."""
         warning = body["warning"]
         return cls.from_row(warning, given=BriefRecord.from_body(body["given"]), denied=bool(warning["denied"]))
+
+
+class GivenWarning(Value):
+    """What is known so far about what came of a conversation's warning."""
+
+    sign: str
+    made: bool
+    seen_at: int | None
+    left_at: int | None
+
+
+class FollowedRecord(Value):
+    """What happened in a conversation after it was warned."""
+
+    kind = "followed"
+    as_body = Value.as_dict
+    task: str
+    made: Sequence[str] = ()
+    """The keys of the missteps (`sign`) whose commands were called."""
+    seen: bool = False
+    """Whether a call returned."""
+    left: bool = False
+    """Whether a person wrote something."""
+    at: int
 
 
 class ForgottenRecord(Value):
@@ -226,6 +251,14 @@ def apply_notice(database: Database, body: Body) -> None:
     notice = NoticeRecord.from_row(body)
     change = mark_notice_shown if notice.shown else add_notice
     change(database, notice.task, notice.what, notice.subject, at=notice.at)
+
+
+def given_warnings(database: Database, task: str) -> list[GivenWarning]:
+    """Return the warnings that a conversation was given."""
+    rows = database.rows(
+        "select sign, made, seen_at, left_at from warning where project = :project and task = :task", task=task
+    )
+    return [GivenWarning.from_row(row, made=bool(row["made"])) for row in rows]
 
 
 def apply_brief(database: Database, body: Body) -> None:

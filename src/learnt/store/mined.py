@@ -79,6 +79,11 @@ class DebriefRecord(Value):
         """Whether the record has neither output nor a result, for example after an interrupted turn."""
         return self.turn is not None and self.turn.size is None and not self.result and not self.output.strip()
 
+    @property
+    def ends_turn(self) -> bool:
+        """Whether an agent has just said its last words in a turn. A transcript that is read later does not tell."""
+        return self.turn is None or (self.turn.size is None and bool(self.output.strip()))
+
     def as_body(self) -> Body:
         """Return the JSON body."""
         task = {name: getattr(self.task, name) for name in _NEW_TASK_FIELDS}

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 
-from learnt.model import Value
+from learnt.model import MISSED, Value
 from learnt.store.database import clean_row, insert_statement, read_json
-from learnt.store.happened import ForgottenRecord, WarningRecord, put_brief
+from learnt.store.happened import FollowedRecord, ForgottenRecord, WarningRecord, put_brief
 from learnt.text.times import MONTH_MS
 
 TYPE_CHECKING = False
@@ -24,9 +24,25 @@ if TYPE_CHECKING:
 WARN_FOR_MS = 3 * MONTH_MS
 _MAX_UNSETTLED = 10
 _MAX_BY_REQUESTS = 20
-# A warning prevented an error if it was not needless and the command did not fail again in that conversation. If the
-# warning did not stop the call, the call still ran, so one failure is allowed.
-PREVENTED = "warning.needless = 0 and warning.failures <= 1 - warning.denied"
+OUTCOMES = ("prevented", "ignored", "needless", "unknown")
+# An error was prevented if the command was not made after the warning, and the conversation went on before a person
+# wrote again. If the warning came after a failure, that failure is counted in `failures`. A warning that the agent was
+# not given has no outcome.
+OUTCOME = f"""
+    case when exists (
+             select 1
+               from brief
+              where brief.project = warning.project
+                and brief.id = warning.brief
+                and brief.delivery = '{MISSED}'
+         ) then 'unknown'
+         when warning.needless = 1 then 'needless'
+         when warning.failures > warning.late then 'ignored'
+         when warning.late = 1 or warning.made = 1 or warning.seen_at is null then 'unknown'
+         when warning.left_at < warning.seen_at then 'unknown'
+         else 'prevented'
+    end
+"""
 
 
 class MisstepRecord(Value):
@@ -159,15 +175,17 @@ def was_overcome(database: Database, task: str) -> bool:
 
 
 def warned_since(database: Database, task: str, sign: str, since: int) -> bool:
-    """Return whether a conversation has been warned about a misstep since the given time."""
+    """Return whether a conversation has been warned about a misstep since the given time; a dropped warning is none."""
     return database.has(
-        """
-        select sign
+        f"""
+        select warning.sign
           from warning
-         where project = :project
-           and task = :task
-           and sign = :sign
-           and warned_at >= :since
+          left join brief on brief.project = warning.project and brief.id = warning.brief
+         where warning.project = :project
+           and warning.task = :task
+           and warning.sign = :sign
+           and warning.warned_at >= :since
+           and coalesce(brief.delivery, '') <> '{MISSED}'
         """,
         task=task,
         sign=sign,
@@ -175,24 +193,70 @@ def warned_since(database: Database, task: str, sign: str, since: int) -> bool:
     )
 
 
-def count_prevented(database: Database, since: int | None = None) -> dict[str, int]:
-    """Return how many errors were prevented, by the agent that was warned.
+def count_outcomes(database: Database, since: int | None = None) -> dict[str, dict[str, int]]:
+    """Return how many warnings had each outcome, by the agent that was warned, the most frequent agents first.
 
     If `since` is set, only warnings since that time are included.
     """
     rows = database.rows(
         f"""
-        select agent, count(*) as prevented
+        select {OUTCOME} as outcome, agent, count(*) as warnings
           from warning
          where project = :project
-           and {PREVENTED}
            and warned_at >= :since
-         group by agent
-         order by prevented desc, agent
+         group by 1, agent
+         order by warnings desc, agent
         """,
         since=since or 0,
     )
-    return {row["agent"]: row["prevented"] for row in rows}
+    return {
+        outcome: {row["agent"]: int(row["warnings"]) for row in rows if row["outcome"] == outcome}
+        for outcome in OUTCOMES
+    }
+
+
+def note_seen(database: Database, task: str, at: int) -> None:
+    """Record that a conversation went on: a call returned, or a turn ended."""
+    _note_first(database, "seen_at", task, at)
+
+
+def apply_followed(database: Database, body: Body) -> None:
+    """Record what happened in a conversation after its warnings."""
+    followed = FollowedRecord.from_row(body)
+    for sign in sorted(followed.made):
+        database.execute(
+            """
+            update warning
+               set made = 1
+             where project = :project
+               and task = :task
+               and sign = :sign
+               and warned_at <= :at
+            """,
+            task=followed.task,
+            sign=sign,
+            at=followed.at,
+        )
+    if followed.seen:
+        note_seen(database, followed.task, followed.at)
+    if followed.left:
+        _note_first(database, "left_at", followed.task, followed.at)
+
+
+def _note_first(database: Database, column: str, task: str, at: int) -> None:
+    """Record a time with a conversation's warnings before it, unless an earlier time is recorded."""
+    database.execute(
+        f"""
+        update warning
+           set {column} = :at
+         where project = :project
+           and task = :task
+           and warned_at <= :at
+           and ({column} is null or {column} > :at)
+        """,
+        task=task,
+        at=at,
+    )
 
 
 def apply_failure(database: Database, body: Body) -> None:
@@ -309,14 +373,18 @@ def apply_warning(database: Database, body: Body) -> None:
     put_brief(database, warning.given)
     database.execute(
         """
-        insert into warning (project, task, sign, brief, agent, denied, failures, warned_at)
-        values (:project, :task, :sign, :brief, :agent, :denied, :failures, :warned_at)
+        insert into warning (project, task, sign, brief, agent, denied, failures, late, warned_at)
+        values (:project, :task, :sign, :brief, :agent, :denied, :failures, :failures, :warned_at)
         on conflict (project, task, sign) do update
            set brief = excluded.brief,
                agent = excluded.agent,
                denied = excluded.denied,
                failures = excluded.failures,
                needless = excluded.needless,
+               late = excluded.late,
+               made = excluded.made,
+               seen_at = excluded.seen_at,
+               left_at = excluded.left_at,
                warned_at = excluded.warned_at
          where excluded.warned_at >= warning.warned_at
         """,
@@ -363,6 +431,7 @@ APPLY: dict[str, Callable[[Database, Body], None]] = {
     "misstep": apply_failure,
     "success": apply_success,
     "warning": apply_warning,
+    "followed": apply_followed,
     "forgotten": apply_forgotten,
     "run": apply_runs,
 }

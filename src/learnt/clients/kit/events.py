@@ -170,6 +170,12 @@ def hears_before_call(event: HookEvent) -> bool:
     return client is None or client.hears_before_call
 
 
+def hears_in_time(event: HookEvent) -> bool:
+    """Return whether the model sees an answer before the call runs, or nothing else is known to reach it."""
+    client = registry.find(event.client)
+    return client is None or client.hears_in_time
+
+
 def shows_messages(event: HookEvent) -> bool:
     """Return whether the person sees a message in the answer to this event."""
     client = registry.find(event.client)

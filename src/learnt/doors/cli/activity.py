@@ -14,6 +14,7 @@ from learnt.clients.registry import client_name, setup_names
 from learnt.doors.cli.arguments import Arguments, Parser, open_memory
 from learnt.doors.output import (
     format_count,
+    format_outcomes,
     format_time,
     is_terminal,
     note,
@@ -81,9 +82,11 @@ def activity_run(arguments: Arguments) -> None:
     in_all = ", in all" if narrowed else ""
     if activity.used:
         say(f"Requests in the last 30 days{in_all}: {_format_counts(activity.used, _ASKERS, 'unknown')}")
+    if any(activity.outcomes.values()):
+        say(f"Warnings{in_all}: {format_outcomes(activity.outcomes)}")
     if activity.prevented:
         counts = _format_counts(activity.prevented, {}, "agents without a name")
-        say(f"Errors prevented (not repeated after a warning){in_all}: {counts}")
+        say(f"Errors prevented{in_all}: {counts}")
 
 
 def _format_line(arguments: Arguments) -> str:
@@ -104,6 +107,7 @@ def _describe_today(today: Today) -> str:
         f"{format_count(today.briefs, 'brief')} today",
         format_count(today.warnings, "warning") if today.warnings else "",
         f"{format_count(today.prevented, 'error')} prevented" if today.prevented else "",
+        f"{today.ignored:,} ignored" if today.ignored else "",
         f"{today.to_review:,} to review" if today.to_review else "",
     ]
     return ", ".join(part for part in parts if part)
@@ -163,6 +167,7 @@ def _build_columns(entries: tuple[Entry, ...], *, now: int | None) -> dict[str, 
         "learnings": [f"{entry.learnings:,}" for entry in entries],
         "tokens": ["" if entry.tokens is None else f"{entry.tokens:,}" for entry in entries],
         "ms": ["" if entry.duration_ms is None else f"{entry.duration_ms:,}" for entry in entries],
+        "delivery": ["not delivered" if entry.delivery == "not delivered" else "" for entry in entries],
         "outcome": [f"{entry.outcome}, denied" if entry.denied else entry.outcome for entry in entries],
         "id": [entry.id for entry in entries],
         "task or command": [_shorten(entry.command or entry.title, _MAX_TITLE_CHARS) for entry in entries],
@@ -202,5 +207,6 @@ def _record(activity: Activity) -> dict[str, Any]:
         "activity": [entry.as_dict() for entry in activity.entries],
         "used_in_30_days": dict(activity.used),
         "prevented": dict(activity.prevented),
+        "outcomes": dict(activity.outcomes),
         "fired": {client: last.as_dict() for client, last in activity.fired.items()},
     }

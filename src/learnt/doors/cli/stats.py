@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from learnt.doors.cli.arguments import Arguments, Parser, open_memory
-from learnt.doors.output import format_count, format_time, paint, say, show_json, show_table
+from learnt.doors.output import format_count, format_outcomes, format_time, paint, say, show_json, show_table
 from learnt.errors import WrongRequest
 from learnt.flow.reports import GoneError, Stats, Usage
 from learnt.project import user_settings_file
@@ -130,10 +130,14 @@ def _show_fixed_errors(gone: Sequence[GoneError]) -> None:
 
 
 def _show_prevented(stats: Stats) -> None:
-    say(paint("Errors prevented (not repeated after a warning)", "bold"))
+    say(paint("Errors prevented", "bold"))
     for agent, count in stats.prevented.items():
         say(f"  {count:>4} {agent or '(no agent)'}")
-    say("" if stats.prevented else "  none known\n")
+    if not stats.prevented:
+        say("  none known")
+    if any(stats.outcomes.values()):
+        say(f"  of all warnings: {format_outcomes(stats.outcomes)}")
+    say()
 
 
 def _show_effect(stats: Stats) -> None:
@@ -230,6 +234,7 @@ def _stats_record(stats: Stats) -> dict[str, Any]:
         "regenerations": stats.regenerations.as_dict(),
         "opinions": stats.opinions,
         "prevented": stats.prevented,
+        "outcomes": stats.outcomes,
     }
 
 
