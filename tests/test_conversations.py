@@ -72,6 +72,44 @@ def test_the_same_mistake_in_another_command_is_told_of(shop: Callable[..., Clie
     assert shop().call("ship tomorrow") == ""
 
 
+RELATIVES = {
+    # failed, why, what worked: relatives, and other commands
+    ("docker-compose up", "bash: docker-compose: command not found", "docker compose up"): (
+        "docker-compose down; docker-compose up -d; cd web && docker-compose ps; docker-compose logs | grep err; "
+        "COMPOSE_FILE=a.yml docker-compose up; sudo docker-compose up; timeout 5 docker-compose up 2>&1 | tail -5",
+        "docker compose up; docker compose down; grep docker-compose README.md; which docker-compose; docker ps; "
+        "./docker-compose up; pip install docker-compose",
+    ),
+    ("ship --fast now", ERROR, "ship --safe now"): (
+        "ship --fast tomorrow; cd web && ship --fast; FAST=1 ship --fast now | tee log; ls && ship --fast now",
+        "ship now; ship --faster now; echo --fast; ship --safe now; man ship; ./bin/ship --fast now",
+    ),
+    ("deploy now", "deploy: error: the port is taken", "deploy --retry now"): (
+        "deploy now | tee log; deploy now > log.txt; cd . && deploy now; CI=1 deploy now; timeout 60 deploy now",
+        "deploy later; deploy now --dry-run; cd web && deploy now; deploy --retry now; sudo deploy now; redeploy now",
+    ),
+    ("serve app", "serve: error: no port is set", "PORT=80 serve app"): ("DEBUG=1 serve app", "PORT=81 serve app"),
+}
+
+
+@pytest.mark.parametrize("failure", RELATIVES, ids=lambda failure: failure[0])
+def test_a_warning_covers_the_close_relatives_of_a_command_and_no_other(
+    failure: tuple[str, str, str], project: Path, learnt: Learnt
+) -> None:
+    with Memory.open(project):
+        pass
+    failed, error, worked = failure
+    earlier = Client(learnt, "claude", "earlier", cwd=str(project))
+    earlier.fail(failed, error)
+    earlier.work(worked)
+    relatives, others = (text.split("; ") for text in RELATIVES[failure])
+    calls = (failed, *relatives, *others)
+
+    warned = [call for call in calls if Client(learnt, "claude", call, cwd=str(project)).call(call)]
+
+    assert warned == [failed, *relatives]
+
+
 def test_a_command_that_has_succeeded_since_is_not_told_of(shop: Callable[..., Client]) -> None:
     shop(session="other").work(FAILS)
 
@@ -223,10 +261,11 @@ def test_codex_tells_in_its_transcript_how_a_call_ended(project: Path, learnt: L
     assert ERROR in Client(learnt, "codex").call(FAILS)
 
 
-def test_a_gotcha_on_a_file_is_told_before_it_is_edited(project: Path, learnt: Learnt) -> None:
+def test_a_learning_on_a_file_is_told_before_it_is_edited(project: Path, learnt: Learnt) -> None:
     with Memory.open(project) as memory:
         gotcha = memory.add("Made by `make docs`", kind="gotcha", triggers={"files": ["docs/commands.md"]})
         memory.add("Words about pages", triggers={"files": ["docs/*.md"]})
+        memory.add("Words of an agent", triggers={"files": ["docs/*.md"]}, kind="gotcha", origin="agent")
     client = Client(learnt, "claude")
     edit = {"tool_name": "Edit", "tool_input": {"file_path": f"{project}/docs/commands.md"}}
     patch = "*** Begin Patch\n*** Update File: docs/commands.md\n@@\n-a\n+b\n*** End Patch"
@@ -234,7 +273,8 @@ def test_a_gotcha_on_a_file_is_told_before_it_is_edited(project: Path, learnt: L
     said = client.hear("PreToolUse", **edit)
 
     assert gotcha.id in said
-    assert "Words about pages" not in said
+    assert "Words about pages" in said
+    assert "Words of an agent" not in said
     assert client.hear("PreToolUse", **edit) == ""
     of_codex = {"tool_name": "apply_patch", "tool_input": {"command": patch}}
     assert gotcha.id in Client(learnt, "codex", "c1").hear("PreToolUse", **of_codex)
@@ -244,7 +284,7 @@ def test_a_gotcha_on_a_file_is_told_before_it_is_edited(project: Path, learnt: L
     assert Client(learnt, "claude", "c2").hear("PreToolUse", **read) == ""
 
 
-def test_a_trap_that_an_agent_found_is_told_of_at_its_file(project: Path, learnt: Learnt) -> None:
+def test_what_an_agent_found_is_told_of_at_its_file(project: Path, learnt: Learnt) -> None:
     with Memory.open(project):
         pass
     said = (
@@ -264,6 +304,7 @@ def test_a_trap_that_an_agent_found_is_told_of_at_its_file(project: Path, learnt
 
     assert "made by a tool" in edit("db/schema.sql")
     assert "Run make api" in edit("web/api.ts")
+    assert "Deploy after" in edit("docs/deploy.md")
     assert edit("docs/deploy.md") == edit("db/other.sql") == ""
 
 
@@ -708,7 +749,7 @@ def test_a_gotcha_on_a_tool_is_told_at_its_call(project: Path, learnt: Learnt) -
     said = client.hear("PreToolUse", **fetch)
 
     assert gotcha.id in said
-    assert "Words about fetching" not in said
+    assert "Words about fetching" in said, "whatever its kind"
     assert client.hear("PreToolUse", **fetch) == client.hear("PreToolUse", tool_name="Read", tool_input={}) == ""
     of_gemini = {"tool_name": "web_fetch", "tool_input": {}, "tool_response": {"llmContent": "fetched"}}
     assert gotcha.id in Client(learnt, "gemini").hear("AfterTool", **of_gemini)
