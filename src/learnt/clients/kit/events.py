@@ -200,7 +200,7 @@ def answer(event: HookEvent, text: str, *, denies: bool = False, message: str = 
         return f"{text}\n" if client and client.compaction_format == "text" else ""
     body = {"permissionDecision": "deny", "permissionDecisionReason": text} if denies else {"additionalContext": text}
     told = {"systemMessage": message} if message else {}
-    top = body if client and "top" in client.context_levels else {}
+    top = body if client and "top" in client.context_levels and not denies else {}
     return _as_json({"hookSpecificOutput": {"hookEventName": event.name, **body}, **top, **told})
 
 
