@@ -30,8 +30,8 @@ AGENT_VARIABLES = (
     "LEARNT_TASK",
     "OPENCODE",
 )
-# The variables with the name of the conversation that the shell belongs to.
-_CONVERSATION_VARIABLES = {"CODEX_THREAD_ID": "codex"}
+# The variables with the name of the conversation that a shell, or an MCP server, belongs to.
+_CONVERSATION_VARIABLES = {"CODEX_THREAD_ID": "codex", "CLAUDE_CODE_SESSION_ID": "claude"}
 
 
 class Client(Value):
@@ -62,14 +62,18 @@ class Client(Value):
     """The tools that `run` a command, or `edit` or `read` a file."""
     hears_before_call: bool = True
     """Whether the model sees a hook's answer before a call. If not, the answer must come with the result."""
+    briefs_at_first_prompt: bool = False
+    """Whether what is said at the start of a conversation must come with its first prompt instead."""
+    errand_tools: tuple[str, ...] = ()
+    """The tools that start a sub-agent, if their calls are the only events with its errand."""
+    call_keys: tuple[str, ...] = ()
+    """What the client calls the session, and the thread of a sub-agent, in the metadata of a call over MCP."""
     shows_messages: bool = True
     """Whether the person sees a message in a hook's answer."""
     deny_format: str = "permission"
     """How a hook prevents a call: `permission` or `decision`."""
     stop_decision: str = ""
     """The decision with which a hook makes the agent go on at the end of a turn; empty if a hook cannot."""
-    compaction_format: str = ""
-    """How a hook adds text to a summary: `text` or `context`; empty if a hook cannot."""
     speaks_by_name: bool = False
     """Whether transcripts identify the agent by the client's name instead of `assistant`."""
     reports: str = ""
@@ -93,13 +97,12 @@ _CLAUDE_EVENTS = {
     "PostToolUseFailure": "result",
     "SubagentStart": "agent",
     "SubagentStop": "stop",
-    "PreCompact": "compaction",
     "Stop": "stop",
     "StopFailure": "stop",
     "SessionEnd": "end",
 }
-# Codex has no separate events for failures, and its model does not get a hook's answer before a compaction.
-_NOT_IN_CODEX = ("PostToolUseFailure", "PreCompact", "StopFailure")
+# Codex has no separate events for failures.
+_NOT_IN_CODEX = ("PostToolUseFailure", "StopFailure")
 # Gemini CLI's `PreCompress` is omitted, because it is sent before every model call, with or without compression.
 _GEMINI_EVENTS = {
     "SessionStart": "session",
@@ -127,8 +130,8 @@ CLIENTS = (
             **dict.fromkeys(("Edit", "MultiEdit", "Write", "NotebookEdit"), "edit"),
             **dict.fromkeys(("Read", "NotebookRead"), "read"),
         },
+        errand_tools=("Agent", "Task"),
         stop_decision="block",
-        compaction_format="text",
         reports="cost",
         # AGENTS.md only where there is no CLAUDE.md
         loads=(
@@ -148,6 +151,7 @@ CLIENTS = (
             **dict.fromkeys(("exec_command", "shell", "shell_command", "local_shell"), "run"),
             "apply_patch": "edit",
         },
+        call_keys=("sessionId", "threadId"),
         stop_decision="block",
         reports="tokens",
         loads=("AGENTS.md", "AGENTS.override.md", "~/.codex/AGENTS.md", "~/.codex/memories/memory_summary.md"),
@@ -166,6 +170,7 @@ CLIENTS = (
             "read_file": "read",
         },
         hears_before_call=False,
+        briefs_at_first_prompt=True,  # when it resumes, it drops prompts that begin with the text of a hook
         deny_format="decision",
         stop_decision="deny",
         speaks_by_name=True,
@@ -184,7 +189,6 @@ CLIENTS = (
             **dict.fromkeys(("edit", "multiedit", "write", "patch", "apply_patch"), "edit"),
             "read": "read",
         },
-        compaction_format="context",
         keeps_database=True,
         reports="cost",
         models_need_provider=True,
@@ -302,7 +306,23 @@ def is_interactive(name: str, environ: Mapping[str, str]) -> bool:
     return client is not None and environ.get(client.entry_variable) in client.interactive_entries
 
 
-def conversation_of_shell(environ: Mapping[str, str]) -> str:
-    """Return the client and the conversation that an agent's shell belongs to, as hooks know it; empty if unknown."""
-    named = (f"{client} {environ[name]} " for name, client in _CONVERSATION_VARIABLES.items() if environ.get(name))
+def conversation_of_shell(environ: Mapping[str, str], *, of: str = "") -> str:
+    """Return the client and the conversation that an agent's shell belongs to, as hooks know it; empty if unknown.
+
+    With `of`, only that client's conversation.
+    """
+    named = (
+        f"{client} {environ[name]} "
+        for name, client in _CONVERSATION_VARIABLES.items()
+        if environ.get(name) and of in ("", client)
+    )
     return next(named, "")
+
+
+def conversation_of_call(name: str, metadata: Mapping[str, Any]) -> str:
+    """Return the client and the conversation of a call over MCP, as hooks know it; empty if it is not stated."""
+    client = find(name)
+    keys = client.call_keys if client else ()
+    session, *threads = (str(metadata.get(key) or "") for key in keys) if keys else ("",)
+    sub_agent = next((thread for thread in threads if thread != session), "")
+    return f"{client.name} {session} {sub_agent}" if client and session else ""
