@@ -39,6 +39,7 @@ LOCATION = Location(root="/srv/shop")
 SETTINGS_FILES = {
     "claude-code": ".claude/settings.json",
     "codex": ".codex/hooks.json",
+    "copilot": ".github/hooks/learnt.json",
     "gemini": ".gemini/settings.json",
     "opencode": "opencode.json",
 }

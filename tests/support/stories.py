@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -138,13 +139,17 @@ class Story:
     def garbled_hooks(self) -> Iterator[None]:
         """Let our hooks answer in a form that no client knows."""
         shim = self.project.parent / "bin" / "learnt"
-        content = shim.read_text()
-        garbled = content.replace("exec ", "").replace('"$@"', '"$@" | sed s/hookSpecificOutput/unknown/')
-        shim.write_text(garbled)
+        settings = self.home / ".gemini" / "settings.json"  # what is set up for the user has no program of the project
+        kept = {path: path.read_text() for path in (shim, settings) if path.exists()}
+        garbled = '"$@" | sed -e s/hookSpecificOutput/unknown/ -e s/additionalContext/unknown/g'
+        shim.write_text(kept[shim].replace("exec ", "").replace('"$@"', garbled))
+        if settings in kept:
+            settings.write_text(re.sub(r"[^\s\"']*/learnt(?= hook)", str(shim), kept[settings]))
         try:
             yield
         finally:
-            shim.write_text(content)
+            for path, content in kept.items():
+                path.write_text(content)
 
     def settle(self) -> None:
         """Wait until the worker has processed everything that the hooks saved."""
