@@ -18,6 +18,7 @@ from learnt import Memory
 from learnt.clients.kit.events import read_event
 from learnt.clients.kit.setup import Location
 from learnt.clients.opencode.setup import plugin
+from learnt.errors import WrongRequest
 from learnt.model import text_id
 from learnt.store import missteps
 from tests.support.doors import Learnt
@@ -70,6 +71,44 @@ def test_a_warning_is_explained_as_what_it_is(shop: Callable[..., Client], learn
 def test_the_same_mistake_in_another_command_is_told_of(shop: Callable[..., Client]) -> None:
     assert ERROR in shop().call("cd web && ship tomorrow --fast > log.txt")
     assert shop().call("ship tomorrow") == ""
+
+
+RELATIVES = {
+    # failed, why, what worked: relatives, and other commands
+    ("docker-compose up", "bash: docker-compose: command not found", "docker compose up"): (
+        "docker-compose down; docker-compose up -d; cd web && docker-compose ps; docker-compose logs | grep err; "
+        "COMPOSE_FILE=a.yml docker-compose up; sudo docker-compose up; timeout 5 docker-compose up 2>&1 | tail -5",
+        "docker compose up; docker compose down; grep docker-compose README.md; which docker-compose; docker ps; "
+        "./docker-compose up; pip install docker-compose",
+    ),
+    ("ship --fast now", ERROR, "ship --safe now"): (
+        "ship --fast tomorrow; cd web && ship --fast; FAST=1 ship --fast now | tee log; ls && ship --fast now",
+        "ship now; ship --faster now; echo --fast; ship --safe now; man ship; ./bin/ship --fast now",
+    ),
+    ("deploy now", "deploy: error: the port is taken", "deploy --retry now"): (
+        "deploy now | tee log; deploy now > log.txt; cd . && deploy now; CI=1 deploy now; timeout 60 deploy now",
+        "deploy later; deploy now --dry-run; cd web && deploy now; deploy --retry now; sudo deploy now; redeploy now",
+    ),
+    ("serve app", "serve: error: no port is set", "PORT=80 serve app"): ("DEBUG=1 serve app", "PORT=81 serve app"),
+}
+
+
+@pytest.mark.parametrize("failure", RELATIVES, ids=lambda failure: failure[0])
+def test_a_warning_covers_the_close_relatives_of_a_command_and_no_other(
+    failure: tuple[str, str, str], project: Path, learnt: Learnt
+) -> None:
+    with Memory.open(project):
+        pass
+    failed, error, worked = failure
+    earlier = Client(learnt, "claude", "earlier", cwd=str(project))
+    earlier.fail(failed, error)
+    earlier.work(worked)
+    relatives, others = (text.split("; ") for text in RELATIVES[failure])
+    calls = (failed, *relatives, *others)
+
+    warned = [call for call in calls if Client(learnt, "claude", call, cwd=str(project)).call(call)]
+
+    assert warned == [failed, *relatives]
 
 
 def test_a_command_that_has_succeeded_since_is_not_told_of(shop: Callable[..., Client]) -> None:
@@ -223,10 +262,11 @@ def test_codex_tells_in_its_transcript_how_a_call_ended(project: Path, learnt: L
     assert ERROR in Client(learnt, "codex").call(FAILS)
 
 
-def test_a_gotcha_on_a_file_is_told_before_it_is_edited(project: Path, learnt: Learnt) -> None:
+def test_a_learning_on_a_file_is_told_before_it_is_edited(project: Path, learnt: Learnt) -> None:
     with Memory.open(project) as memory:
         gotcha = memory.add("Made by `make docs`", kind="gotcha", triggers={"files": ["docs/commands.md"]})
         memory.add("Words about pages", triggers={"files": ["docs/*.md"]})
+        memory.add("Words of an agent", triggers={"files": ["docs/*.md"]}, kind="gotcha", origin="agent")
     client = Client(learnt, "claude")
     edit = {"tool_name": "Edit", "tool_input": {"file_path": f"{project}/docs/commands.md"}}
     patch = "*** Begin Patch\n*** Update File: docs/commands.md\n@@\n-a\n+b\n*** End Patch"
@@ -234,7 +274,8 @@ def test_a_gotcha_on_a_file_is_told_before_it_is_edited(project: Path, learnt: L
     said = client.hear("PreToolUse", **edit)
 
     assert gotcha.id in said
-    assert "Words about pages" not in said
+    assert "Words about pages" in said
+    assert "Words of an agent" not in said
     assert client.hear("PreToolUse", **edit) == ""
     of_codex = {"tool_name": "apply_patch", "tool_input": {"command": patch}}
     assert gotcha.id in Client(learnt, "codex", "c1").hear("PreToolUse", **of_codex)
@@ -244,7 +285,7 @@ def test_a_gotcha_on_a_file_is_told_before_it_is_edited(project: Path, learnt: L
     assert Client(learnt, "claude", "c2").hear("PreToolUse", **read) == ""
 
 
-def test_a_trap_that_an_agent_found_is_told_of_at_its_file(project: Path, learnt: Learnt) -> None:
+def test_what_an_agent_found_is_told_of_at_its_file(project: Path, learnt: Learnt) -> None:
     with Memory.open(project):
         pass
     said = (
@@ -264,6 +305,7 @@ def test_a_trap_that_an_agent_found_is_told_of_at_its_file(project: Path, learnt
 
     assert "made by a tool" in edit("db/schema.sql")
     assert "Run make api" in edit("web/api.ts")
+    assert "Deploy after" in edit("docs/deploy.md")
     assert edit("docs/deploy.md") == edit("db/other.sql") == ""
 
 
@@ -298,11 +340,56 @@ class TestStart:
         assert pinned.id in client.hear("SessionStart", source="startup")
         assert client.hear("SessionStart", source="resume") == ""
         assert client.hear("UserPromptSubmit", prompt="Speak of shops, not of stores") == ""
-        kept = client.tell("PreCompact", trigger="auto")
-        assert pinned.id in kept
-        assert "summary" in kept
-        assert pinned.id in client.hear("SessionStart", source="compact")
+        assert client.tell("PreCompact", trigger="auto") == {}, "what it says stays on the screen and in the context"
+        assert client.hear("SessionStart", source="compact").count(pinned.id) == 1
         assert client.hear("SessionStart", source="resume") == ""
+        assert client.hear("UserPromptSubmit", prompt="Speak of shops, not of stores") == ""
+
+    def test_a_conversation_that_was_forked_is_given_nothing_twice(
+        self, project: Path, learnt: Learnt, tmp_path: Path
+    ) -> None:
+        with Memory.open(project) as memory:
+            pinned = memory.pin(memory.add("Speak of shops, not of stores").id)
+            other = memory.add("Cache the schema of the replica")
+        told = Client(learnt, "claude", "old").hear("SessionStart", source="startup")
+        transcript = tmp_path / "new.jsonl"
+        transcript.write_text(json.dumps({"type": "attachment", "attachment": {"content": [told]}}) + "\n")
+        fork = Client(learnt, "claude", "new", transcript_path=str(transcript))
+
+        assert fork.hear("SessionStart", source="fork") == ""
+        assert fork.hear("UserPromptSubmit", prompt="Speak of shops, not of stores") == ""
+        assert other.id in fork.hear("UserPromptSubmit", prompt="cache the schema of the replica")
+        assert "LEARNING_HELPFUL" not in fork.hear("SessionStart", source="resume")
+        again = fork.hear("SessionStart", source="compact")
+        assert (again.count(pinned.id), again.count(other.id)) == (1, 1)
+        with Memory.open(project) as memory:
+            memory.speak_as_agent("claude")
+            memory.mark(pinned.id, text_id("task", "claude new "), True)
+            with pytest.raises(WrongRequest, match="marked in this conversation already"):
+                memory.mark(pinned.id, text_id("task", "claude old "), True)
+
+    def test_gemini_is_told_with_its_first_prompt_what_others_are_told_at_the_start(
+        self, project: Path, learnt: Learnt
+    ) -> None:
+        with Memory.open(project) as memory:
+            pinned = memory.pin(memory.add("Speak of shops, not of stores").id)
+            learning = memory.add("Cache the schema of the replica")
+        client = Client(learnt, "gemini")
+        prompt = "cache the schema of the replica"
+
+        assert client.tell("SessionStart", source="startup") == {}
+        assert client.hear("BeforeAgent", prompt="/help") == ""
+        first = client.hear("BeforeAgent", prompt=prompt)
+        assert (first.count("<learnt-brief"), first.count(pinned.id), first.count(learning.id)) == (1, 1, 1)
+        assert first.endswith(HOW_TO_KEEP)
+        assert client.hear("BeforeAgent", prompt=prompt) == ""
+        with Memory.open(project) as memory:
+            later = memory.pin(memory.add("Close the till at night").id)
+        assert client.tell("SessionStart", source="resume") == {}
+        resumed = client.hear("BeforeAgent", prompt="and now?")
+        assert later.id in resumed
+        assert pinned.id not in resumed
+        assert HOW_TO_KEEP not in resumed
 
     def test_what_a_prompt_was_given_is_given_again_after_compaction(self, project: Path, learnt: Learnt) -> None:
         with Memory.open(project) as memory:
@@ -335,15 +422,38 @@ class TestStart:
         subprocess.run(["git", "checkout", "-q", "-b", "other"], cwd=project, check=True)
         assert Client(learnt, "claude", "s2").hear("SessionStart", source="startup") == HOW_TO_KEEP
 
-    def test_a_sub_agent_is_given_learnings_in_its_own_conversation(self, project: Path, learnt: Learnt) -> None:
+    def test_a_sub_agent_is_briefed_for_its_errand_and_for_nothing_else(self, project: Path, learnt: Learnt) -> None:
         with Memory.open(project) as memory:
-            pinned = memory.pin(memory.add("Speak of shops, not of stores").id)
+            memory.pin(memory.add("Speak of shops, not of stores").id)
+            schema = memory.add("Cache the schema of the replica")
+            till = memory.add("Close the till at night")
         client = Client(learnt, "claude")
-        assert pinned.id in client.hear("SessionStart", source="startup")
 
-        assert pinned.id in client.hear("SubagentStart", agent_id="a1", agent_type="engineer")
-        assert client.hear("SubagentStart", agent_id="a1", agent_type="engineer") == ""
-        assert pinned.id in client.hear("SubagentStart", agent_id="a2", agent_type="engineer")
+        def send(kind: str, errand: str) -> None:
+            asked = {"description": errand, "prompt": f"Please {errand}.", "subagent_type": kind}
+            assert client.tell("PreToolUse", tool_name="Agent", tool_input=asked) == {}
+
+        def start(agent: str, kind: str) -> str:
+            return client.hear("SubagentStart", agent_id=agent, agent_type=kind)
+
+        client.hear("UserPromptSubmit", prompt="cache the schema of the replica")
+        for kind, errand in [
+            ("general-purpose", "cache the schema of the replica"),
+            ("Explore", "close the till at night"),
+            ("general-purpose", "count the windows"),
+        ]:
+            send(kind, errand)
+        assert till.id in start("a1", "Explore")
+        first = start("a2", "general-purpose")
+        assert schema.id in first, "the conversation was given it, but not the sub-agent"
+        assert "Speak of shops" not in first
+        assert start("a3", "general-purpose") == "", "an errand about something else"
+        assert start("a4", "general-purpose") == "", "nobody knows its errand"
+        codex = Client(learnt, "codex", agent_id="a1", agent_type="default")
+        assert codex.hear("SubagentStart") == ""
+        assert schema.id in codex.hear("UserPromptSubmit", prompt="cache the schema of the replica")
+        assert codex.hear("UserPromptSubmit", prompt="count the windows") == ""
+        assert list((project / ".learnt" / "errands").iterdir()) == []
 
 
 def test_an_agent_of_the_loop_is_warned_but_neither_briefed_nor_debriefed(
@@ -606,16 +716,6 @@ def test_a_mistake_in_the_settings_costs_nothing_that_an_agent_said(project: Pat
         assert memory.search("close the till at night")
 
 
-def test_what_a_summary_should_keep_has_a_limit(project: Path, learnt: Learnt) -> None:
-    with Memory.open(project) as memory:
-        given = [memory.add(f"Shop {number} sells {'quite ' * 12}everything").id for number in range(150)]
-        memory.brief("paint the shed", task=text_id("task", "claude s1 "), task_type="session", beside=given)
-
-    said = Client(learnt, "claude").tell("PreCompact", trigger="auto")
-
-    assert 5_000 < len(said) <= 9_500
-
-
 def test_a_long_spool_is_left_to_the_worker(project: Path, learnt: Learnt, monkeypatch: pytest.MonkeyPatch) -> None:
     with Memory.open(project) as memory:
         learning = memory.add("Cache the schema of the replica")
@@ -636,7 +736,7 @@ def test_the_same_session_in_another_client_is_another_conversation(project: Pat
     with Memory.open(project) as memory:
         pinned = memory.pin(memory.add("Speak of shops, not of stores").id)
 
-    for name in ("claude", "codex", "gemini", "opencode"):
+    for name in ("claude", "codex", "opencode"):
         assert pinned.id in Client(learnt, name).hear("SessionStart", source="startup")
         assert Client(learnt, name).hear("SessionStart", source="startup") == ""
 
@@ -647,12 +747,10 @@ def test_the_same_session_in_another_client_is_another_conversation(project: Pat
 def test_a_client_is_named_in_several_ways(options: tuple[str, ...], project: Path, learnt: Learnt) -> None:
     with Memory.open(project) as memory:
         pinned = memory.pin(memory.add("Speak of shops, not of stores").id)
-    for event in ("SessionStart", "PreCompact"):
-        done = learnt("hook", *options, stdin=json.dumps({"hook_event_name": event, "session_id": "s1"}))
-        assert (done.code, done.err) == (0, "")
+    done = learnt("hook", *options, stdin=json.dumps({"hook_event_name": "SessionStart", "session_id": "s1"}))
 
+    assert (done.code, done.err) == (0, "")
     assert pinned.id in done.out
-    assert not done.out.startswith("{"), "Claude Code takes plain words for its summary"
     assert (project / ".learnt" / "fired" / "claude.json").exists()
 
 
@@ -708,7 +806,7 @@ def test_a_gotcha_on_a_tool_is_told_at_its_call(project: Path, learnt: Learnt) -
     said = client.hear("PreToolUse", **fetch)
 
     assert gotcha.id in said
-    assert "Words about fetching" not in said
+    assert "Words about fetching" in said, "whatever its kind"
     assert client.hear("PreToolUse", **fetch) == client.hear("PreToolUse", tool_name="Read", tool_input={}) == ""
     of_gemini = {"tool_name": "web_fetch", "tool_input": {}, "tool_response": {"llmContent": "fetched"}}
     assert gotcha.id in Client(learnt, "gemini").hear("AfterTool", **of_gemini)
@@ -718,12 +816,14 @@ def test_a_sub_agent_of_an_agent_of_the_loop_is_briefed_and_not_debriefed(
     project: Path, learnt: Learnt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Memory.open(project) as memory:
-        pinned = memory.pin(memory.add("Speak of shops, not of stores").id)
+        learning = memory.add("Speak of shops, not of stores")
         task = memory.tasks.add("Ship it").id
     monkeypatch.setenv("LEARNT_TASK", task)
     sub = Client(learnt, "claude", agent_id="a1", agent_type="engineer")
+    errand = {"prompt": "Speak of shops, not of stores", "subagent_type": "engineer"}
+    Client(learnt, "claude").tell("PreToolUse", tool_name="Task", tool_input=errand)
 
-    assert pinned.id in sub.hear("SubagentStart")
+    assert learning.id in sub.hear("SubagentStart")
     assert sub.hear("SubagentStart") == ""
     assert sub.tell("SubagentStop", last_assistant_message="<learning>Close the till at night</learning>") == {}
 
@@ -886,10 +986,11 @@ def test_a_sub_agent_of_the_loop_hears_nothing_twice_and_works_for_its_task(
 ) -> None:
     with Memory.open(project) as memory:
         gotcha = memory.add("Made by `make docs`", kind="gotcha", triggers={"files": ["docs/commands.md"]})
-        memory.pin(gotcha.id)
         task = memory.tasks.add("Mend the docs").id
     monkeypatch.setenv("LEARNT_TASK", task)
     sub_agent = Client(learnt, "claude", agent_id="a1", agent_type="engineer")
+    errand = {"prompt": "Mend what is made by `make docs`", "subagent_type": "engineer"}
+    Client(learnt, "claude").tell("PreToolUse", tool_name="Agent", tool_input=errand)
     edit = {"tool_name": "Edit", "tool_input": {"file_path": str(project / "docs" / "commands.md")}}
 
     assert gotcha.id in sub_agent.hear("SubagentStart")

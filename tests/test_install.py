@@ -21,7 +21,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tools import generate_plugins
 
-from learnt import __version__
 from learnt.clients import registry
 from learnt.clients.aider.setup import ReadList
 from learnt.clients.codex.setup import ServerTable
@@ -29,6 +28,7 @@ from learnt.clients.kit.json_file import WITH_COMMENTS_AND_COMMAS, JsonFile
 from learnt.clients.kit.setup import Edit, Location, Unfit, targets
 from learnt.clients.registry import FOLDER_VARIABLES
 from tests.conftest import Done, command_line
+from tests.support.answering import put_learnt
 from tests.support.disk import Disk
 from tests.support.words import tells
 
@@ -39,6 +39,7 @@ LOCATION = Location(root="/srv/shop")
 SETTINGS_FILES = {
     "claude-code": ".claude/settings.json",
     "codex": ".codex/hooks.json",
+    "copilot": ".github/hooks/learnt.json",
     "gemini": ".gemini/settings.json",
     "opencode": "opencode.json",
 }
@@ -131,31 +132,12 @@ def put(path: Path, content: bytes) -> Path:
     return path
 
 
-# Stands for learnt on PATH: it answers as a hook and as a server do that are only tried, with the shell's own means.
-ANSWERS = """#!/bin/sh
-case "$1" in
-hook) echo '{"learnt": "VERSION", "error": ""}' ;;
-mcp) echo '{"id": 1, "result": {"serverInfo": {"version": "VERSION"}}}'
-     echo '{"id": 2, "result": {"tools": [{"name": "recall"}]}}' ;;
-esac
-while read -r line; do :; done
-"""
-
-
 @pytest.fixture
 def all_clients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On PATH there are all clients' programs."""
     for client in registry.that_offer("setup"):
         put(tmp_path / "programs" / client.name, b"#!/bin/sh\n").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'programs'}{os.pathsep}{os.environ['PATH']}")
-
-
-def put_learnt(folder: Path, *, version: str = __version__, text: str = ANSWERS) -> dict[str, str]:
-    """Put a learnt that answers into a folder, and return the PATH on which there is nothing else."""
-    put(folder / "learnt", text.replace("VERSION", version).encode()).chmod(0o755)
-    if not (folder / "sh").exists():
-        (folder / "sh").symlink_to("/bin/sh")
-    return {"PATH": str(folder)}
 
 
 def events(path: Path) -> dict[str, list[Any]]:
@@ -210,6 +192,24 @@ def test_from_settings_that_were_changed_since_only_ours_is_taken_out(client: st
     assert edit.remove(changed, content) == content
     for mark, new in ((b'"zebra"', b'"zulu"'), (b'"theme": "dark"', b'"theme": "light"')):
         assert edit.remove(changed.replace(mark, new), content) == content.replace(mark, new)
+
+
+@pytest.mark.parametrize("name", [name for name in PLAIN_FILES if name not in ("empty", "blank")])
+def test_what_an_earlier_version_wrote_for_claude_code_is_updated_and_taken_out(name: str) -> None:
+    line = "sh -c 'learnt hook --client claude 2>/dev/null || exit 0'"
+    handler = {"type": "command", "command": line, "timeout": 5}
+    older = JsonFile(hooks=dict.fromkeys(CLAUDE, handler), words={("permissions", "allow"): "mcp__learnt__*"})
+    content = PLAIN_FILES[name]
+    written = older.add(content)
+    edit = edit_of("claude-code")
+
+    assert edit.remove(written, content) == content
+    if name != "empty holders":  # a holder that only the old permission kept goes with it
+        assert edit.remove(edit.add(written), content) == content
+    assert b"mcp__learnt" not in edit.add(written)
+    assert b"sh -c" not in edit.add(written)
+    user = targets("claude-code", LOCATION.replace(user=True, variables={"HOME": "/home/anna"}))[0].edit
+    assert edit.add(user.add(written)) == edit.add(written)  # a shell's line has no arguments
 
 
 def edit_of(client: str) -> Edit:

@@ -42,6 +42,7 @@ Planner = Callable[[Target, "_SavedFiles"], "_Planned"]
 CLIENTS = registry.setup_names()
 _FOLDER = "clients"
 _LEVELS_BELOW_STORE = 2
+_OUTSIDE = "turn this folder into a project with `learnt init`, or use --user for all projects"
 _PERMISSIONS = "fix the permissions: you must own the folder and its files"
 
 
@@ -117,8 +118,7 @@ class ClientSetup:
 
     def install(self, clients: Sequence[str], *, user: bool, dry_run: bool = False) -> list[SetupOutcome]:
         """Add learnt to clients' settings."""
-        hint = "turn this folder into a project with `learnt init`, or use --user for all projects"
-        _refuse_outside(self._start, user, hint=hint)
+        _refuse_outside(self._start, user, hint=_OUTSIDE)
         location, folder = _location(self._start, user=user)
         outcomes = _change(clients, location, folder, _plan_install, dry_run=dry_run)
         return [outcome if outcome.error else self._with_next_steps(outcome, location) for outcome in outcomes]
@@ -152,8 +152,9 @@ class ClientSetup:
                 pool.map(lambda client: list(setup.examine(locations, disk, client)), CLIENTS)
             )
 
-    def find_clients(self) -> dict[str, str]:
-        """Return the clients that are used on this machine, each with what shows it."""
+    def find_clients(self, *, user: bool) -> dict[str, str]:
+        """Return the clients that are used on this machine and could be set up, each with what shows it."""
+        _refuse_outside(self._start, user, hint=_OUTSIDE)
         location = _location(self._start, user=False)[0]
         disk = _disk(_closed_folder(location))
         traces = {client: setup.find_trace(client, location, disk) for client in CLIENTS}

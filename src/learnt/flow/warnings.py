@@ -19,6 +19,7 @@ from learnt.mine.missteps import (
     is_question,
     list_requests,
     list_signs,
+    list_variables,
     may_replace,
     repeats,
     replaces,
@@ -170,9 +171,12 @@ class ToolCall:
         if not has_succeeded(self._event.command, self._event.output):
             return
         self._record_run()
-        replaced = self._replaced_missteps()
-        if replaced or self._missteps():
-            self._context.store.record(SuccessRecord(replaces=replaced, **self._call()))
+        replaced, call = self._replaced_missteps(), self._call()
+        # With variables, a command may succeed that fails without them.
+        plain = command_key(self._event.command, **self._where, with_variables=False) if self._sign else ""
+        repeated = tuple(sign for sign in call["repeats"] if sign == self._sign or sign != plain)
+        if replaced or repeated:
+            self._context.store.record(SuccessRecord(replaces=replaced, **{**call, "repeats": repeated}))
 
     def _record_run(self) -> None:
         """Record the first success of a command in the conversation: a learning may have recommended it."""
@@ -227,15 +231,25 @@ class ToolCall:
         """Return the missteps that the command repeats: the same command first, then commands with the same mistake."""
         if self._repeated is None:
             sign, command, database = self._sign, self._event.command, self._conversation.database
-            same = missteps.find(database, sign) if sign else None
+            same = missteps.find(database, sign) or self._find_without_variables() if sign else None
             alike = missteps.find_by_requests(database, list_requests(command, **self._where)) if sign else []
             others = [
                 misstep
                 for misstep in alike
-                if misstep.sign != sign and repeats(command, misstep.asked, misstep.wrong, **self._where)
+                if misstep.sign not in (sign, same and same.sign)
+                and repeats(command, misstep.asked, misstep.wrong, **self._where)
             ]
             self._repeated = [*([same] if same else []), *others]
         return self._repeated
+
+    def _find_without_variables(self) -> Misstep | None:
+        """Return the misstep of the command without the variables that it sets, unless one of them was the remedy."""
+        variables = list_variables(self._event.command)
+        if not variables:
+            return None
+        plain = command_key(self._event.command, **self._where, with_variables=False)
+        misstep = missteps.find(self._conversation.database, plain)
+        return None if misstep is None or variables & list_variables(misstep.worked) else misstep
 
     def _replaced_missteps(self) -> dict[str, Any]:
         """Return the unsettled missteps that this command replaces, each with its wrong words."""
@@ -331,13 +345,12 @@ def _rank(hit: Hit) -> tuple[object, ...]:
 
 
 def _warns(learning: Learning, trigger: str) -> bool:
-    """Return whether a learning is worth an interruption: it is about this error, or a gotcha about exactly this call.
+    """Return whether a learning is worth an interruption: it is about this error, or a person wants it at this call.
 
-    A gotcha that an agent learnt from a failed command concerns the whole program. The misstep itself warns about a
-    repetition.
+    What only evidence vouches for is shown at exactly the file that it names. What an agent learnt from a failed
+    command concerns the whole program; the misstep itself warns about a repetition.
     """
     kind, _, pattern = trigger.partition(": ")
-    if kind == "errors":
+    if kind == "errors" or is_persons(learning):
         return True
-    is_gotcha = learning.kind == "gotcha" or learning.polarity == "avoid"
-    return is_gotcha and (is_persons(learning) or (kind == "files" and not any(sign in pattern for sign in "*?[")))
+    return kind == "files" and not any(sign in pattern for sign in "*?[{")

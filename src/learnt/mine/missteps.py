@@ -44,16 +44,18 @@ _MAX_WRONG_WORDS = 5
 _MAX_PARTS = 10
 
 
-def command_key(command: str, root: str, folder: str = "") -> str:
+def command_key(command: str, root: str, folder: str = "", *, with_variables: bool = True) -> str:
     """Return a digest that is equal for the same command in the same folder of a project; empty if there is no command.
 
     `folder` is where the command runs, by default the project's root. An inline script is part of the command.
+    Variables that the command sets are part of it, too, except without `with_variables`.
     """
     parts = split_command(command)
     if not parts:
         return ""
     whole = "<<" in command or len(command) > _MAX_LENGTH
-    words = (command,) if whole else (*settings_of(command), *(f"{part.source}|{part.text}" for part in parts))
+    settings = [word for word in settings_of(command) if with_variables or "=" not in word]
+    words = (command,) if whole else (*settings, *(f"{part.source}|{part.text}" for part in parts))
     text = "\n".join((f"{_resolve_folder(command, root, folder)}/", *words))
     return digest(text.replace(root, ".") if root else text)[:24]
 
@@ -62,6 +64,11 @@ def list_signs(command: str) -> list[str]:
     """Return a digest of each program call in a command line, wherever it runs; searches and set-up are left out."""
     parts = [part for part in split_command(command) if part.program not in _QUESTION_PROGRAMS]
     return list(dict.fromkeys(digest(part.text)[:24] for part in parts[:_MAX_PARTS]))
+
+
+def list_variables(command: str) -> set[str]:
+    """Return the names of the variables that a command line sets for its programs."""
+    return {word.partition("=")[0] for word in settings_of(command) if "=" in word}
 
 
 def is_misstep(command: str, error: str) -> bool:

@@ -36,18 +36,18 @@ def adapt_event(event: HookEvent, payload: Mapping[str, Any]) -> HookEvent | Non
     event = event.replace(identity=_identity(payload))
     parent = text_of(payload.get("parent_agent_id"))
     if parent and event.agent_id:
-        if event.name == "Stop":
-            return None
-        kind = "agent" if event.kind == "prompt" else event.kind
-        return event.replace(kind=kind, session=parent, transcript="")
+        return None if event.name == "Stop" else event.replace(session=parent, transcript="")
+    if event.kind == "compaction":  # no other event tells that the conversation was compacted
+        return event.replace(kind="session", source="compact")
     if event.kind == "stop" and event.said is None:
         return event.replace(said=last_message(event.transcript))
     return event
 
 
 def _identity(payload: Mapping[str, Any]) -> str:
-    # The time is part of it; the folder is not, because hooks can have folders of their own.
-    return digest(json.dumps({key: payload[key] for key in sorted(payload) if key != "cwd"}, default=str))
+    """Return what all hooks are sent for one event: its time and all else but the folder, which can be a hook's own."""
+    fields = {key: payload[key] for key in sorted(payload) if key != "cwd"}
+    return digest(json.dumps(fields, default=str)) if "timestamp" in payload else ""
 
 
 def last_message(transcript: str) -> str | None:

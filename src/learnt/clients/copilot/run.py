@@ -93,9 +93,11 @@ def _requests(data: object) -> dict[str, str]:
 
 
 def _find_transcript(output: kit.Output, session: str) -> str:
-    sessions = os.path.join(root(output.variables), "session-state")
-    path = os.path.join(sessions, session, "events.jsonl")
-    return path if session and os.path.basename(session) == session and os.path.isfile(path) else ""
+    folder = root(output.variables)
+    if not folder or not session.strip(".") or os.path.basename(session) != session:
+        return ""
+    path = os.path.join(folder, "session-state", session, "events.jsonl")
+    return path if os.path.isfile(path) else ""
 
 
 def _read_usage(transcript: str) -> dict[str, Any]:

@@ -7,13 +7,14 @@ trusted. A hook that fails before a call denies the call, so the command always 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from learnt.clients import registry
 from learnt.clients.kit import setup as kit
 from learnt.clients.kit.json_file import WITH_COMMENTS, JsonFile, read_json, value_at
 
+_TITLE = "Copilot CLI"
 _FILE = f"{kit.NAME}.json"
 
 
@@ -28,45 +29,59 @@ def targets(location: kit.Location) -> list[kit.Target]:
     hook_file = JsonFile(hooks=hooks(location), fresh={"version": 1})
     servers = JsonFile(servers="mcpServers", server=kit.server(location))
     if location.user:
-        folder = _user_folder(location)
+        folder = user_folder(location)
         paths = os.path.join(folder, "hooks", _FILE), os.path.join(folder, "mcp-config.json")
     else:
         paths = os.path.join(location.root, ".github", "hooks", _FILE), os.path.join(location.root, ".mcp.json")
     return [kit.Target(path=path, edit=edit) for path, edit in zip(paths, (hook_file, servers), strict=True)]
 
 
-def _user_folder(location: kit.Location) -> str:
+def user_folder(location: kit.Location) -> str:
+    """Return the folder with the user's own settings."""
     return location.home("COPILOT_HOME", ".copilot")
 
 
 def next_step(location: kit.Location) -> str:
     """Return the next step for the user after the files are written."""
-    return "restart Copilot CLI" + ("" if location.user else "; it asks once whether you trust the folder")
+    return f"restart {_TITLE}" + ("" if location.user else "; it asks once whether you trust the folder")
 
 
 def find_switch(location: kit.Location, read: kit.Read) -> kit.Fault | None:
     """Return the setting that prevents Copilot from running our hooks; None if there is none."""
     here = os.path.join(location.root, ".github", "copilot")
-    folder = _user_folder(location)
+    folder = user_folder(location)
     names = [os.path.join(here, "settings.local.json"), os.path.join(here, "settings.json")]
     for path in (*names, os.path.join(folder, "settings.json"), os.path.join(folder, "config.json")):
         disabled = value_at(read_json(path, read, WITH_COMMENTS), ("disableAllHooks",))
         if disabled is True:
             remedy = "set `disableAllHooks` to false"
-            return kit.switched_off("Copilot CLI", "`disableAllHooks` is true", path, remedy=remedy)
+            return kit.switched_off(_TITLE, "`disableAllHooks` is true", path, remedy=remedy)
     return None
+
+
+def find_faults(location: kit.Location, disk: kit.Disk) -> Iterator[kit.Fault]:
+    """Yield what keeps Copilot from our server or our settings; it finds the latter by the repository's root."""
+    if ".git" not in disk.names(location.root) and kit.find_trace("copilot", location, disk):
+        yield from kit.below_root(_TITLE, location, again="learnt install copilot")
+    path = os.path.join(user_folder(location), "settings.json")
+    servers = value_at(read_json(path, disk.read, WITH_COMMENTS), ("disabledMcpServers",))
+    if isinstance(servers, list) and kit.NAME in servers:
+        remedy = f"`copilot mcp enable {kit.NAME}`"
+        yield kit.server_off(_TITLE, f"`disabledMcpServers` lists `{kit.NAME}`", path, remedy=remedy)
 
 
 def find_trust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.Disk) -> kit.Trust:
     """Return whether Copilot trusts the project's folder, or one above it."""
     if location.user:
         return kit.Trust()
-    path = os.path.join(_user_folder(location), "config.json")
+    path = os.path.join(user_folder(location), "config.json")
     folders = value_at(read_json(path, disk.read, WITH_COMMENTS), ("trustedFolders",))
     trusted = _is_below(location.root, folders if isinstance(folders, list) else [])
-    reason = "" if trusted else f"Copilot CLI does not trust {location.root}, and does not run its hooks"
-    matters = disk.read(path) is not None
-    return kit.Trust(trusted=trusted, reason=reason, runs_none=True, matters=matters)
+    is_used = bool(kit.find_trace("copilot", location, disk))
+    if not trusted and not is_used:
+        return kit.Trust()
+    reason = "" if trusted else f"{_TITLE} does not trust {location.root}, and does not run its hooks"
+    return kit.Trust(trusted=trusted, reason=reason, runs_none=True, matters=is_used)
 
 
 def _is_below(root: str, folders: Sequence[object]) -> bool:

@@ -289,13 +289,19 @@ def _examine_one(client: str, location: Location, ours: list[Target], disk: Disk
         *find_faults(client, location, disk),
         *(Fault(detail=trial.fault, remedy=trial.remedy) for trial in trials.values() if trial.fault),
     )
-    if faults := [fault for fault in possible if fault is not None]:
-        detail = f"in {where}, but {', and '.join(fault.detail for fault in faults)}"
-        remedy = "; ".join(dict.fromkeys(fault.remedy for fault in faults))
-        return ClientState(
-            client=client, fine=False, detail=detail, remedy=remedy, next_step=next_step, answers=answers
-        )
     trust = module_of(client).find_trust(location, ours, disk)
+    if faults := [fault for fault in possible if fault is not None]:
+        if trust.reason and trust.matters:
+            faults.append(Fault(detail=trust.reason, remedy=next_step))
+        return ClientState(
+            client=client,
+            fine=False,
+            detail=f"in {where}, but {', and '.join(fault.detail for fault in faults)}",
+            remedy="; ".join(dict.fromkeys(fault.remedy for fault in faults)),
+            next_step=next_step,
+            trusted=trust.trusted,
+            answers=answers,
+        )
     if trust.reason:
         return ClientState(
             client=client,

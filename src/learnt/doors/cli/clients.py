@@ -45,7 +45,7 @@ def install_run(arguments: Arguments) -> int:
     setup = ClientSetup()
     clients = _named_clients(arguments)
     if not clients:
-        found = setup.find_clients()
+        found = setup.find_clients(user=arguments.user)
         clients = _suitable(tuple(found), arguments)
         if not clients:
             raise WrongRequest("no client was found on this machine", hint=f"name one of {', '.join(CLIENTS)}")

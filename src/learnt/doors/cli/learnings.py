@@ -29,7 +29,7 @@ from learnt.errors import WrongRequest
 from learnt.flow.folding import Similar
 from learnt.model import KINDS, PARAGRAPHS, STATUSES, Event, Hit, Learning
 from learnt.text.records import as_record
-from learnt.weigh.confidence import EVIDENCE, NOBODY, PERSON, impact, stage
+from learnt.weigh.confidence import EVIDENCE, NOBODY, PERSON, impact, is_persons, stage
 
 _FILTERS = ("domain", "category", "tag", "goal", "kind", "min_confidence", "scope", "limit", "offset")
 _MAX_EXAMINED = 20
@@ -63,8 +63,23 @@ def add_run(arguments: Arguments) -> None:
     for learning, similar in known:
         _note_nearest(learning, [one for one in similar if one.learning.id not in new])
     records = [as_record(learning) for learning in added]
-    lines = [f"Added {learning.id}: {learning.title}" for learning in added]
+    lines = [f"Added {learning.id}: {learning.title}{_describe_occasions(learning)}" for learning in added]
     print_result(arguments, records[0] if len(records) == 1 else records, "\n".join(lines))
+
+
+def _describe_occasions(learning: Learning) -> str:
+    """Return at which calls a learning will be shown, as a line of its own; empty if at none."""
+    if not is_persons(learning):
+        return ""
+    triggers = learning.triggers
+    kinds = (
+        (triggers.commands, "is called"),
+        (triggers.files, "is edited"),
+        (triggers.tools, "is used"),
+        (triggers.errors, "is reported after a call"),
+    )
+    occasions = [f"{' or '.join(f'`{word}`' for word in words)} {happens}" for words, happens in kinds if words]
+    return f"\n  It will be shown when {', or when '.join(occasions)}, once in a conversation." if occasions else ""
 
 
 def _note_nearest(added: Learning, similar: Sequence[Similar]) -> None:
