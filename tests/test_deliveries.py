@@ -36,22 +36,22 @@ class Talk:
     def prompt(self, text: str, *, arrives: bool = True) -> str:
         """Send a prompt; return what a hook said to it."""
         said = self._hear("UserPromptSubmit", prompt=text)
-        self._write(claude("user", text))
-        self._attach(said, arrives=arrives)
+        self.write(claude("user", text))
+        self.attach(said, arrives=arrives)
         return said
 
     def call(self, command: str, output: str, *, arrives: bool = True) -> str:
         """Let a command fail; return what a hook said to it."""
-        self._write(used("Bash", {"command": command}))
+        self.write(used("Bash", {"command": command}))
         tool = {"tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": "t1"}
         said = self._hear("PostToolUseFailure", **tool, error=output)
-        self._write(answered(output, is_error=True))
-        self._attach(said, arrives=arrives)
+        self.write(answered(output, is_error=True))
+        self.attach(said, arrives=arrives)
         return said
 
     def end(self, answer: str = "Done.") -> None:
         """Let the agent answer, and the worker read the transcript."""
-        self._write(claude("assistant", [{"type": "text", "text": answer}]))
+        self.write(claude("assistant", [{"type": "text", "text": answer}]))
         self.look()
 
     def look(self) -> None:
@@ -69,13 +69,13 @@ class Talk:
         assert event is not None
         return self._memory.hooks.serve(event, loop_task="", began_ns=time.perf_counter_ns()).text
 
-    def _attach(self, said: str, *, arrives: bool) -> None:
+    def attach(self, said: str, *, arrives: bool) -> None:
         kind = {"type": "attachment", "uuid": "u", "sessionId": "s-1"}
-        self._write({**kind, "attachment": {"type": "hook_success", "stdout": said}})
+        self.write({**kind, "attachment": {"type": "hook_success", "stdout": said}})
         if arrives and said:
-            self._write({**kind, "attachment": {"type": "hook_additional_context", "content": [said]}})
+            self.write({**kind, "attachment": {"type": "hook_additional_context", "content": [said]}})
 
-    def _write(self, record: dict[str, Any]) -> None:
+    def write(self, record: dict[str, Any]) -> None:
         at = datetime.fromtimestamp(self._clock() / 1000, UTC).isoformat(timespec="milliseconds")
         self.records.append({**record, "timestamp": at})
 
@@ -187,6 +187,22 @@ def test_what_somebody_asked_for_is_delivered_at_once(memory: Memory) -> None:
     assert [entry.delivery for entry in memory.reports.activity().entries].count("delivered") == 3
 
 
+def test_each_attempt_of_the_loop_is_decided_by_its_own_transcript(
+    memory: Memory, clock: Clock, tmp_path: Path, alone: None
+) -> None:
+    memory.add(TILL)
+    for arrives in (False, True):
+        attempt, began = Talk(memory, clock, tmp_path / f"{arrives}.jsonl"), clock()
+        brief = memory.brief("count the till", task="task_1", asked_by="hook", client="claude", occasion="failure")
+        attempt.attach(brief.text, arrives=arrives)
+        attempt.write(claude("assistant", "Done."))
+        path = written(tmp_path / f"{arrives}.jsonl", attempt.records)
+        memory.debrief("task_1", "Done.", transcript=path, duration_ms=clock() - began)
+    memory.worker.catch_up()
+
+    assert attempt.deliveries() == ["not delivered", "delivered"]
+
+
 def test_successes_count_for_what_arrived_before_them_even_if_that_is_known_late(memory: Memory, talk: Talk) -> None:
     learning = memory.add(TILL)
     talk.prompt("count the till", arrives=False)
@@ -207,7 +223,7 @@ ACTS = st.lists(st.sampled_from(("hook", "tool", "replay", "deliver", "miss", "m
 
 
 @given(acts=ACTS)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_happens_in_whatever_order_a_learning_counts_once_for_each_task(
     sqlite_memory: Memory, acts: list[str]
 ) -> None:

@@ -141,8 +141,8 @@ class Story:
         shim = self.project.parent / "bin" / "learnt"
         settings = self.home / ".gemini" / "settings.json"  # what is set up for the user has no program of the project
         kept = {path: path.read_text() for path in (shim, settings) if path.exists()}
-        garbled = '"$@" | sed -e s/hookSpecificOutput/unknown/ -e s/additionalContext/unknown/g'
-        shim.write_text(kept[shim].replace("exec ", "").replace('"$@"', garbled))
+        garbled = "sed 's/hookSpecificOutput/unknown/; s/additionalContext/text/g; s/\"[a-zA-Z]*ecision/\"what/g'"
+        shim.write_text(kept[shim].replace("exec ", "").replace('"$@"', f'"$@" | {garbled}'))
         if settings in kept:
             settings.write_text(re.sub(r"[^\s\"']*/learnt(?= hook)", str(shim), kept[settings]))
         try:
