@@ -71,8 +71,8 @@ def has_file(folder: str) -> bool:
 
 def concerns_nothing(folder: str, tool: str, arguments: object) -> bool:
     """Return whether a call surely concerns nothing in the stores; in case of doubt, return False."""
-    if not isinstance(arguments, dict) or _ARGUMENTS.isdisjoint(arguments) or "prompt" in arguments:
-        return False
+    if not isinstance(arguments, dict) or _ARGUMENTS.isdisjoint(arguments) or "prompt" in arguments or "mcp" in tool:
+        return False  # perhaps a tool that starts an agent, or one of our own
     text = "\n".join((tool, *_list_texts(arguments))).lower()
     if len(text) > _MAX_CHARS or not text.isascii():
         return False
