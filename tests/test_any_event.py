@@ -18,6 +18,7 @@ from learnt.clients import registry
 from learnt.clients.kit.events import HookEvent, answer, read_event
 from learnt.clients.registry import KINDS
 from tests.support import hooks
+from tests.support.transcripts import NOON, copilot, written
 
 CLIENTS = [client.name for client in registry.CLIENTS if client.events]
 
@@ -37,7 +38,8 @@ _ANYTHING = st.recursive(
 _FIELDS = (
     "prompt", "prompt_response", "last_assistant_message", "tool_name", "tool_input", "tool_response", "tool_use_id",
     "error", "is_interrupt", "agent_id", "agent_type", "transcript_path", "agent_transcript_path", "source", "client",
-    "cwd", "tool_failed", "turn_id", "model", "prompt_id", "permission_mode",
+    "cwd", "tool_failed", "turn_id", "model", "prompt_id", "permission_mode", "timestamp", "tool_result",
+    "parent_agent_id",
 )  # fmt: skip
 _EVENTS = st.fixed_dictionaries(
     {
@@ -105,6 +107,9 @@ def _ran(client: str, response: object, *, name: str = "PostToolUse", **fields: 
         ({"permission_mode": "default"}, "claude"),
         ({"transcript_path": "/home/me/.gemini/tmp/x/chats/session-1.jsonl"}, "gemini"),
         ({"hook_event_name": "BeforeAgent"}, "gemini"),
+        ({"timestamp": NOON, "transcript_path": "/home/me/.gemini/tmp/x/chats/session-1.jsonl"}, "gemini"),
+        ({"timestamp": NOON, "source": "new"}, "copilot"),
+        ({"timestamp": NOON, "transcript_path": "/home/me/.copilot/session-state/540b/events.jsonl"}, "copilot"),
         ({"client": "opencode"}, "opencode"),
         ({"client": "claude-code"}, "claude"),
         ({"client": 7, "transcript_path": ["x"]}, ""),
@@ -152,6 +157,7 @@ def test_the_same_session_in_two_clients_is_two_conversations() -> None:
         ("claude", "", {"name": "PostToolUseFailure", "error": "broken off", "is_interrupt": True}),
         ("opencode", "half", {"tool_failed": None}),
         ("codex", "shipped", {}),
+        ("copilot", None, {"tool_result": {"text_result_for_llm": "<command started in background with shellId: 1>"}}),
         ("", "shipped", {"turn_id": "t", "model": "gpt-5-codex"}),
     ],
 )
@@ -159,6 +165,10 @@ def test_what_did_not_end_or_does_not_tell_has_neither_failed_nor_succeeded(
     client: str, response: object, fields: dict[str, Any]
 ) -> None:
     assert _ran(client, response, **fields).failed is None
+
+
+def _result(text: str) -> dict[str, str]:
+    return {"result_type": "success", "text_result_for_llm": text}
 
 
 @pytest.mark.parametrize(
@@ -169,6 +179,15 @@ def test_what_did_not_end_or_does_not_tell_has_neither_failed_nor_succeeded(
         ("gemini", {"llmContent": "Output: Exit Code: 2\nwas told\nProcess Group PGID: 7"}, {}, False, None),
         ("gemini", {"llmContent": "no such tool", "error": {"message": "no"}}, {}, True, "no such tool"),
         ("claude", {"stdout": "shipped", "stderr": "", "interrupted": False}, {}, False, "shipped"),
+        (
+            "copilot",
+            None,
+            {"tool_result": _result("shipped\n<shellId: 0 completed with exit code 0>")},
+            False,
+            "shipped",
+        ),
+        ("copilot", None, {"tool_result": _result("no\n<shellId: 0 completed with exit code 2>")}, True, "no"),
+        ("copilot", None, {"tool_result": _result("a file"), "tool_name": "Read"}, False, "a file"),
         ("opencode", "shipped", {"tool_failed": False}, False, "shipped"),
         ("opencode", "shipped", {}, False, "shipped"),
         ("opencode", "no", {"name": "PostToolUseFailure", "tool_failed": True}, True, "no"),
@@ -181,6 +200,34 @@ def test_how_a_command_ended_is_read_as_each_client_tells_it(
 
     assert event.failed is failed
     assert event.output == output or output is None
+
+
+def test_an_event_that_copilot_sends_to_two_clients_hooks_is_the_same_event_of_copilot() -> None:
+    fields = {"timestamp": NOON, "tool_name": "Bash", "tool_input": {"command": "make"}}
+    own, other = (_read("PreToolUse", client, **fields) for client in ("copilot", "claude"))
+    later = _read("PreToolUse", "claude", **{**fields, "timestamp": "2026-03-01T12:00:00.001Z"})
+
+    assert own == other
+    assert (own.client, own.command, own.conversation) == ("copilot", "make", "copilot s1 ")
+    assert own.identity != later.identity != ""
+    assert _read("PreToolUse", "claude", **{**fields, "permission_mode": "default"}).client == "claude"
+
+
+def test_copilots_sub_agent_has_an_errand_and_ends_once(tmp_path: Path) -> None:
+    path = written(tmp_path / "events.jsonl", [copilot("assistant.message", content="Painted."), copilot("hook.start")])
+    agent = {"agent_id": "a1", "agent_type": "task", "parent_agent_id": "s1", "transcript_path": path}
+    always = {"timestamp": NOON, "stop_hook_active": False}
+
+    errand = _read("UserPromptSubmit", "copilot", **always, **agent, session_id="a1", prompt="Paint buoy 17")
+    ended = _read("SubagentStop", "copilot", **always, **agent, last_assistant_message="It is red.")
+    own = _read("Stop", "copilot", **always, transcript_path=path)
+
+    assert (errand.kind, errand.prompt, errand.agent) == ("prompt", "Paint buoy 17", "task")
+    assert errand.conversation == ended.conversation == "copilot s1 a1"
+    assert (ended.said, ended.transcript) == ("It is red.", "")
+    assert (own.said, own.may_go_on) == ("Painted.", True)
+    turn = {"hook_event_name": "Stop", "session_id": "a1", **always, **agent}
+    assert read_event(turn, "copilot") is None
 
 
 def _item(**fields: Any) -> dict[str, Any]:

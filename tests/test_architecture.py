@@ -130,9 +130,8 @@ def matches(pattern: str, files: Iterator[str] | list[str]) -> list[str]:
 
 
 def modules() -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted(SOURCE.rglob("*.py")):
-        name = ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
-        yield name, ast.parse(path.read_text(encoding="utf-8"))
+    for path, tree in trees().items():
+        yield path.removesuffix(".py").replace("/", ".").removesuffix(".__init__"), tree
 
 
 def imports(tree: ast.Module) -> Iterator[str]:

@@ -88,6 +88,7 @@ def test_the_model_is_named_when_one_is_asked_for(client: str, tmp_path: Path) -
 def test_the_defaults_let_an_agent_edit_and_no_more(tmp_path: Path) -> None:
     assert words("claude", tmp_path)[-2:] == ["--permission-mode", "acceptEdits"]
     assert words("codex", tmp_path)[-4:] == ["--sandbox", "workspace-write", "--skip-git-repo-check", "-"]
+    assert "--allow-tool=write" in words("copilot", tmp_path)
     assert words("gemini", tmp_path)[-2:] == ["--approval-mode", "auto_edit"]
     for client in set(CLIENTS) - {"command"}:
         told = " ".join(words(client, tmp_path))
@@ -305,6 +306,57 @@ def test_codexs_errors_are_told_unless_it_recovered(read: Callable[..., RunRepor
     assert read("codex", lost, *CODEX_STREAM, CODEX_END).error == ""
 
 
+# Copilot CLI
+
+COPILOT_CALL = {"toolCallId": "1", "name": "bash", "arguments": {"command": "make test"}}
+COPILOT_STREAM = [
+    {"type": "session.mcp_servers_loaded", "data": {"servers": []}},
+    {"type": "user.message", "data": {"content": "Add a login <task-failed/>"}},
+    {
+        "type": "assistant.message",
+        "data": {"content": "I begin.", "model": "gpt-5.4", "toolRequests": [COPILOT_CALL]},
+    },
+    {"type": "tool.execution_complete", "data": {"toolCallId": "1", "success": False, "error": {"code": "denied"}}},
+    {"type": "assistant.message", "agentId": "a1", "data": {"content": "A sub-agent's words", "model": "gpt-5-mini"}},
+    {"type": "assistant.message", "data": {"content": FINAL, "model": "gpt-5.4", "toolRequests": []}},
+    {"type": "result", "sessionId": SESSION, "exitCode": 0, "usage": {"premiumRequests": 1}},
+]
+
+
+def copilot_usage(*nano_credits: int) -> list[object]:
+    usage = {"inputTokens": 1_200, "cacheReadTokens": 200, "outputTokens": 34, "cost": 1}
+    return [
+        {"type": "session.usage_record", "data": {"usage": {**usage, "copilotUsage": {"totalNanoAiu": units}}}}
+        for units in nano_credits
+    ]
+
+
+@pytest.mark.parametrize(("units", "cost"), [((250_000_000, 750_000_000), 0.01), ((0, 0), None)])
+def test_copilot_is_read_with_the_tokens_and_the_credits_of_its_session(
+    read: Callable[..., RunReport], home: Path, units: tuple[int, int], cost: float | None
+) -> None:
+    transcript = home / ".copilot" / "session-state" / SESSION / "events.jsonl"
+    transcript.parent.mkdir(parents=True)
+    transcript.write_bytes(lines(copilot_usage(*units)))
+
+    assert read("copilot", *COPILOT_STREAM) == RunReport(
+        text=FINAL,
+        said=f"I begin.\n\n{FINAL}",
+        model="gpt-5.4",
+        cost_usd=cost if cost is None else pytest.approx(cost),
+        tokens_in=2_400,
+        tokens_cached=400,
+        tokens_out=68,
+        transcript=str(transcript),
+        denied=("bash make test",),
+    )
+
+
+def test_copilots_errors_are_told(read: Callable[..., RunReport]) -> None:
+    failed = {"type": "session.error", "data": {"message": "400 the quota is used up"}}
+    assert read("copilot", *COPILOT_STREAM[:2], failed, exit_code=1).error == "400 the quota is used up"
+
+
 # Gemini CLI
 
 GEMINI_STREAM = [
@@ -495,6 +547,7 @@ def test_a_model_without_a_price_cost_aider_nothing_that_we_know(
 HEALTHY: dict[str, list[Any]] = {
     "claude": [*CLAUDE_STREAM, CLAUDE_RESULT],
     "codex": [*CODEX_STREAM, CODEX_END],
+    "copilot": COPILOT_STREAM,
     "gemini": [*GEMINI_STREAM, GEMINI_END],
     "opencode": OPENCODE_STREAM,
 }
@@ -561,17 +614,18 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(sorted({
         "type", "item", "part", "message", "content", "usage", "stats", "models", "modelUsage", "session_id", "error",
         "tokens", "result", "text", "model", "role", "cache", "errors", "is_error", "thread_id", "id", "tool_name",
-        "parameters", "state", "input", "arguments",
+        "parameters", "state", "input", "arguments", "data", "toolRequests", "agentId",
     })), inner, max_size=4),
     max_leaves=12,
 )  # fmt: skip
 KINDS = ("system", "assistant", "result", "thread.started", "item.completed", "item.started", "turn.completed", "error",
-         "turn.failed", "message", "tool_use", "text", "step_finish")  # fmt: skip
+         "turn.failed", "message", "tool_use", "text", "step_finish", "assistant.message",
+         "tool.execution_complete")  # fmt: skip
 
 
 @settings(max_examples=150, deadline=None)
 @given(shapes=st.lists(st.dictionaries(st.sampled_from(["item", "part", "message", "usage", "stats", "modelUsage",
-       "error", "content", "role", "result", "errors", "is_error", "session_id", "sessionID", "model"]), JSON),
+       "data", "error", "content", "role", "result", "errors", "is_error", "session_id", "sessionID", "model"]), JSON),
        max_size=4), kind=st.sampled_from(KINDS))  # fmt: skip
 def test_no_shape_of_json_can_break_a_reader(tmp_path_factory: pytest.TempPathFactory, shapes: Any, kind: str) -> None:
     folder = tmp_path_factory.getbasetemp()
@@ -611,6 +665,7 @@ def test_of_a_long_plain_output_the_end_is_kept(read: Callable[..., RunReport]) 
     [
         ("claude", ["First I look. <learning>Look first</learning>", "Bash make test", "A sub-agent's words"]),
         ("codex", ["I begin.", "bash -lc 'make test'"]),
+        ("copilot", ["bash make test", "A sub-agent's words", "The login works. <task-done/>"]),
         ("gemini", ["I be", "gin.", "run_shell_command make test", "The login"]),
         ("opencode", ["I begin.", "bash make test", "The login works.", "<task-done/>"]),
     ],
@@ -640,7 +695,7 @@ def test_no_client_loads_much(tmp_path: Path) -> None:
 PROVIDED = {
     "run": ("build_call", "read_report", "format_progress"),
     "hooks": ("read_result",),
-    "transcript": ("recognises", "steps", "about", "find"),
+    "transcript": ("recognises", "steps", "about", "find", "given", "records_hooks"),
     "setup": ("targets", "next_step", "find_switch", "find_trust"),
 }
 

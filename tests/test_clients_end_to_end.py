@@ -10,6 +10,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,6 +40,10 @@ SETTINGS = {
         ".codex/hooks.json": b'{"hooks" : {\r\n\t"Stop":[ {"hooks":[{"type":"command","command":"true"} ]}]\r\n}}',
         ".codex/config.toml": b"# ours\n[ tui ]   # odd, but allowed\nnotifications= false\n\n\n",
     },
+    "copilot": {
+        ".github/hooks/learnt.json": b'{"version":1 ,\t"hooks":{ "Stop":[{"type":"command","command":"true"} ] }}',
+        ".mcp.json": b'{ "mcpServers":{ } }',
+    },
     "opencode": {
         # It writes a `$schema` into settings without one.
         "opencode.jsonc": b'{\n // it\n"$schema":"https://opencode.ai/config.json" , "instructions":["A.md",],\n\n}\n',
@@ -47,7 +52,13 @@ SETTINGS = {
 # Codex does not wait by itself until a server offers its tools.
 WAITING = {"codex": ("-c", "mcp_servers.learnt.required=true")}
 # What lets each of them run a command without a person.
-ALLOWED = {"claude": "--allowedTools=Bash", "codex": "", "gemini": "--approval-mode=yolo", "opencode": ""}
+ALLOWED = {
+    "claude": "--allowedTools=Bash",
+    "codex": "",
+    "copilot": "--allow-all-tools",
+    "gemini": "--approval-mode=yolo",
+    "opencode": "",
+}
 ERRAND = "Paint buoy 17"
 SPAWNS = {
     "claude": Reply(
@@ -60,9 +71,19 @@ SPAWNS = {
         },
     ),
     "codex": Reply(tool="spawn_agent", namespace="multi_agent_v1", arguments={"message": ERRAND}),
+    "copilot": Reply(
+        tool="task",
+        arguments={
+            "description": "paint",
+            "prompt": ERRAND,
+            "agent_type": "general-purpose",
+            "name": "painter",
+            "mode": "sync",
+        },
+    ),
     "opencode": Reply(tool="task", arguments={"description": "paint", "prompt": ERRAND, "subagent_type": "general"}),
 }
-AGENTS = {"claude": "general-purpose", "codex": "default", "opencode": "general"}
+AGENTS = {"claude": "general-purpose", "codex": "default", "copilot": "general-purpose", "opencode": "general"}
 # How each is made to compact, and what its model says when it is offered tools for that, too.
 COMPACTS: dict[str, tuple[Any, ...]] = {
     "codex": (("-c", "model_auto_compact_token_limit=15000"), Reply("We ship.")),
@@ -206,6 +227,7 @@ def test_activity_and_doctor_tell_what_happened_in_the_client(told: Told) -> Non
     assert len(told.done("debrief")) == len({one["task"] for one in told.activity}) == 3
     (line,) = (line for line in told.doctor.splitlines() if f"client {told.named}" in line)
     assert line.startswith("ok")
+    assert "hooks and server answer" in line
     assert "last fired" in line
     assert "(end)" in line
     assert "hook: " not in told.doctor
@@ -300,6 +322,40 @@ def test_a_sub_agent_gets_its_own_brief_and_is_debriefed_on_its_own(told: Told) 
     assert (done["brief"]["occasion"], done["brief"]["agent"]) == ("agent", AGENTS[told.client])
     assert (done["debrief"]["learnings"], done["debrief"]["agent"]) == (1, AGENTS[told.client])
     assert story.told("show", told.pinned)["confidence"] == pytest.approx(0.85)
+
+
+def test_copilot_that_runs_the_hooks_of_two_clients_hears_everything_once(tmp_path: Path) -> None:
+    folder = tmp_path / "copilot"
+    folder.mkdir()
+    with ModelStub(Reply("Nothing to say.")) as stub:
+        story = Story("copilot", folder, stub)
+        story.learnt("init")
+        pinned = story.told("add", PINNED)["id"]
+        story.learnt("pin", pinned)
+        story.learnt("add", MATCHED)
+        story.learnt("install", "claude-code")
+        alone = story.converse("Please ship it with the harbour key", Reply("No."))
+        story.learnt("install", "copilot")
+        fast, safe = story.runs("./ship --fast"), story.runs("./ship --safe")
+        both = story.converse("Please ship it with the harbour key", fast, safe, Reply("It is shipped."))
+        warned = story.converse(
+            "Once more", fast, fast, safe, Reply("Again."), environ={"LEARNT_BEFORE_TOOL": "stop_once"}
+        )
+        shipped = story.shipped()
+        resumed = story.converse("And now?", Reply("Nothing."), words=("--continue",))
+
+    for request in (*alone, *both):
+        assert request.count(PINNED) == request.count(f"{MATCHED} [") == 1
+    for request in (*warned, *resumed):
+        assert request.count(PINNED) == 1
+    assert (warned[-1].count(FAILED_BEFORE), warned[-1].count("stopped this once")) == (1, 1)
+    assert shipped == ["--fast", "--safe", "--fast", "--safe"]
+    assert "Once more" in resumed[-1]
+    activity = story.told("activity", "--limit", "100")["activity"]
+    assert {one["client"] for one in activity} == {"copilot"}
+    assert len([one for one in activity if one["what"] == "debrief"]) == 3
+    (failure,) = (one for one in activity if one["what"] == "warning")
+    assert failure["command"] == "./ship --fast"
 
 
 def test_what_a_client_drops_is_not_counted_and_doctor_names_the_client(told: Told) -> None:

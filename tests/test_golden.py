@@ -19,7 +19,7 @@ import pytest
 from learnt import Memory
 from tests.support.golden import FOLDER, Golden, Outside, files_in, masked
 
-CLIENTS = ("claude-code", "codex", "gemini", "opencode", "aider")
+CLIENTS = ("claude-code", "codex", "copilot", "gemini", "opencode", "aider")
 AGENT = """
 import sys
 prompt = sys.stdin.read()
@@ -566,6 +566,10 @@ OWN = {
         ".codex/hooks.json": '{"hooks": {}}\n',
         ".codex/config.toml": '# mine\nmodel = "o3"\n\n[mcp_servers.other]\ncommand = "other"\n',
     },
+    "copilot": {
+        ".github/hooks/learnt.json": '{"version": 1, "hooks": {}}\n',
+        ".mcp.json": '{"mcpServers": {"other": {"command": "other"}}}',
+    },
     "gemini": {".gemini/settings.json": '// mine\n{\n\t"theme": "dark", /* why not */\n\t"mcpServers": {}\n}\n'},
     "opencode": {"opencode.json": '{\n  "theme": "dark", // mine\n  "mcp": {},\n}\n'},
     "aider": {".aider.conf.yml": "# mine\ndark-mode: true\nread:\n  - CONVENTIONS.md\n"},
@@ -578,7 +582,7 @@ def test_a_clients_own_settings_are_kept_byte_for_byte(client: str, outside: Out
     (outside.project / "learnt.toml").unlink()
     for name, content in OWN[client].items():
         path = outside.project / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
     before = files_in(outside.project)
     outside.quietly("install", client)

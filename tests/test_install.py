@@ -28,6 +28,7 @@ from learnt.clients.kit.json_file import WITH_COMMENTS_AND_COMMAS, JsonFile
 from learnt.clients.kit.setup import Edit, Location, Unfit, targets
 from learnt.clients.registry import FOLDER_VARIABLES
 from tests.conftest import Done, command_line
+from tests.support.answering import put_learnt
 from tests.support.disk import Disk
 from tests.support.words import tells
 
@@ -38,6 +39,7 @@ LOCATION = Location(root="/srv/shop")
 SETTINGS_FILES = {
     "claude-code": ".claude/settings.json",
     "codex": ".codex/hooks.json",
+    "copilot": ".github/hooks/learnt.json",
     "gemini": ".gemini/settings.json",
     "opencode": "opencode.json",
 }
@@ -130,6 +132,14 @@ def put(path: Path, content: bytes) -> Path:
     return path
 
 
+@pytest.fixture
+def all_clients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On PATH there are all clients' programs."""
+    for client in registry.that_offer("setup"):
+        put(tmp_path / "programs" / client.name, b"#!/bin/sh\n").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'programs'}{os.pathsep}{os.environ['PATH']}")
+
+
 def events(path: Path) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = json.loads(path.read_text(encoding="utf-8-sig"))["hooks"]
     return found
@@ -182,6 +192,24 @@ def test_from_settings_that_were_changed_since_only_ours_is_taken_out(client: st
     assert edit.remove(changed, content) == content
     for mark, new in ((b'"zebra"', b'"zulu"'), (b'"theme": "dark"', b'"theme": "light"')):
         assert edit.remove(changed.replace(mark, new), content) == content.replace(mark, new)
+
+
+@pytest.mark.parametrize("name", [name for name in PLAIN_FILES if name not in ("empty", "blank")])
+def test_what_an_earlier_version_wrote_for_claude_code_is_updated_and_taken_out(name: str) -> None:
+    line = "sh -c 'learnt hook --client claude 2>/dev/null || exit 0'"
+    handler = {"type": "command", "command": line, "timeout": 5}
+    older = JsonFile(hooks=dict.fromkeys(CLAUDE, handler), words={("permissions", "allow"): "mcp__learnt__*"})
+    content = PLAIN_FILES[name]
+    written = older.add(content)
+    edit = edit_of("claude-code")
+
+    assert edit.remove(written, content) == content
+    if name != "empty holders":  # a holder that only the old permission kept goes with it
+        assert edit.remove(edit.add(written), content) == content
+    assert b"mcp__learnt" not in edit.add(written)
+    assert b"sh -c" not in edit.add(written)
+    user = targets("claude-code", LOCATION.replace(user=True, variables={"HOME": "/home/anna"}))[0].edit
+    assert edit.add(user.add(written)) == edit.add(written)  # a shell's line has no arguments
 
 
 def edit_of(client: str) -> Edit:
@@ -423,6 +451,7 @@ def test_a_plugin_of_the_same_name_is_not_written_over(learnt: Learnt, project: 
     assert tree(project) == before
 
 
+@pytest.mark.usefixtures("all_clients")
 def test_of_all_clients_one_that_cannot_be_set_up_does_not_keep_the_others(learnt: Learnt, project: Path) -> None:
     put(project / ".gemini/settings.json", b"{")
 
@@ -436,6 +465,7 @@ def test_of_all_clients_one_that_cannot_be_set_up_does_not_keep_the_others(learn
     assert (project / ".gemini/settings.json").read_bytes() == b"{"
 
 
+@pytest.mark.usefixtures("all_clients")
 def test_every_event_of_the_table_is_served_and_the_times_have_the_clients_units(learnt: Learnt, project: Path) -> None:
     learnt("install", "--all")
 
@@ -476,6 +506,7 @@ def test_the_command_of_a_project_is_silent_without_learnt_and_hands_over_the_ev
     assert there.stdout == "hook --client claude\n{}"
 
 
+@pytest.mark.usefixtures("all_clients")
 def test_for_the_user_the_command_is_a_path_and_the_settings_come_back(
     learnt: Learnt, project: Path, home: Path
 ) -> None:
@@ -500,6 +531,7 @@ def test_for_the_user_the_command_is_a_path_and_the_settings_come_back(
     }
 
 
+@pytest.mark.usefixtures("all_clients")
 def test_the_folders_of_clients_can_be_moved(learnt: Learnt, home: Path, tmp_path: Path) -> None:
     moved = {name: str(tmp_path / name) for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME")}
 
@@ -511,6 +543,7 @@ def test_the_folders_of_clients_can_be_moved(learnt: Learnt, home: Path, tmp_pat
     assert set(tree(tmp_path / "xdg")) == {"opencode/opencode.json", "opencode/plugin/learnt.js"}
 
 
+@pytest.mark.usefixtures("all_clients")
 def test_a_preview_writes_nothing_and_shows_what_would_change(learnt: Learnt, project: Path) -> None:
     put(project / ".claude/settings.json", f"{FOUR}\n".encode())
     before = tree(project)
@@ -538,7 +571,7 @@ def test_advice_is_given_when_something_was_written_or_can_be_seen_to_be_missing
     learnt: Learnt, project: Path, home: Path, tmp_path: Path
 ) -> None:
     learnt("init")
-    put(tmp_path / "bin" / "learnt", b"#!/bin/sh\n").chmod(0o755)
+    put_learnt(tmp_path / "bin")
     path = {"PATH": str(tmp_path / "bin")}
 
     first = learnt("install", "claude-code", "gemini", env=path).out
@@ -1069,7 +1102,7 @@ def test_the_doctor_tells_each_fault_of_a_client_in_a_clause_of_its_own(
 ) -> None:
     learnt("init")
     learnt("install", "claude-code")
-    put(tmp_path / "bin" / "learnt", b"#!/bin/sh\n").chmod(0o755)
+    put_learnt(tmp_path / "bin")
     path = project / ".claude" / "settings.json"
     content = json.loads(path.read_text())
     del content["hooks"]["PreToolUse"]
@@ -1084,7 +1117,7 @@ def test_the_doctor_tells_each_fault_of_a_client_in_a_clause_of_its_own(
 def test_the_doctor_says_whether_a_client_can_start_learnt(learnt: Learnt, project: Path, tmp_path: Path) -> None:
     learnt("init")
     learnt("install", "claude-code")
-    put(tmp_path / "bin" / "learnt", b"#!/bin/sh\n").chmod(0o755)
+    put_learnt(tmp_path / "bin")
     nowhere = {"PATH": "/nowhere"}
 
     (missing,) = findings(learnt, "claude-code", env=nowhere)
@@ -1105,7 +1138,7 @@ def test_the_doctor_sees_a_client_that_is_set_up_twice(learnt: Learnt, tmp_path:
     told = learnt("install", "gemini", "--user")
 
     assert "every hook runs twice" in told.out
-    put(tmp_path / "bin" / "learnt", b"#!/bin/sh\n").chmod(0o755)
+    put_learnt(tmp_path / "bin")
     assert "every hook runs twice" in findings(learnt, "gemini", env={"PATH": str(tmp_path / "bin")})[-1]["detail"]
 
 
@@ -1113,7 +1146,7 @@ def test_the_doctor_says_what_codex_does_not_trust_yet(
     learnt: Learnt, project: Path, home: Path, tmp_path: Path
 ) -> None:
     learnt("install", "codex")
-    put(tmp_path / "bin" / "learnt", b"#!/bin/sh\n").chmod(0o755)
+    put_learnt(tmp_path / "bin")
     path = {"PATH": str(tmp_path / "bin")}
 
     (no_project,) = findings(learnt, "codex", env=path)
@@ -1137,7 +1170,7 @@ def test_the_doctor_says_what_codex_does_not_trust_yet(
 
 
 def test_in_a_read_only_folder_the_way_out_is_told_and_nothing_is_claimed_of_hooks(disk: Disk, tmp_path: Path) -> None:
-    put(tmp_path / "bin" / "learnt", b"#!/bin/sh\n").chmod(0o755)
+    put_learnt(tmp_path / "bin")
     learnt = command_line(disk.folder, {**os.environ, "PATH": str(tmp_path / "bin")})
     learnt("init")
     learnt("install", "gemini")

@@ -22,6 +22,7 @@ from learnt.llm import Completion, ModelRequest, Provider, complete
 from learnt.llm.calls import check_caps, cost_usd, forecast_usd
 from learnt.llm.command import OUTPUT_LIMIT_BYTES
 from learnt.llm.schema import check, find_value
+from learnt.system.installation import install_command
 from learnt.text.words import estimate_tokens
 from tests.support.service_stub import TOKENS_IN, TOKENS_OUT, Reply, ServiceStub
 
@@ -284,7 +285,7 @@ class TestServices:
 
         assert "not installed" in told.reason
         assert told.failure is not None
-        assert told.failure.hint == f"pip install 'learnt[{provider.name}]'"
+        assert told.failure.hint == install_command(provider.name)
         assert told.book.results == ["failed"]
         assert stub.asked == []
 

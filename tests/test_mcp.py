@@ -26,6 +26,7 @@ from learnt import Memory
 from learnt.doors.mcp.server import make_server
 from learnt.doors.mcp.words import format_error
 from learnt.errors import WrongRequest
+from learnt.system.installation import install_command
 from tests.support.doors import Learnt
 from tests.support.words import tells
 
@@ -519,7 +520,7 @@ def test_without_the_sdk_the_command_says_how_to_get_it(project: Path, tmp_path:
     )
 
     assert done.code == 2
-    assert "pip install 'learnt[mcp]'" in done.err
+    assert f"hint: {install_command()}" in done.err
 
 
 def test_no_other_command_loads_the_sdk(project: Path) -> None:

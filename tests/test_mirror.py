@@ -20,7 +20,7 @@ from learnt import Memory
 from learnt.errors import LearntError, NoStore
 from learnt.flow import background
 from learnt.model import Task
-from learnt.store import MIRROR_FILE, mirror, tasks
+from learnt.store import MIRROR_FILE, deliveries, happened, mirror, tasks
 from learnt.store.happened import ForgottenRecord
 from tests.conftest import Clock, command_line
 from tests.support.accumulation import until
@@ -74,6 +74,25 @@ def test_a_hook_is_answered_from_the_mirror_and_its_brief_reaches_the_server(hoo
     assert (memory.get(given).times_injected, memory.get(given).times_helpful) == (1, 1)
     assert memory.explain(brief.id).text == brief.text
     assert hook.get(given).times_helpful == 1
+
+
+def test_what_did_not_arrive_is_said_again_and_what_arrived_is_not_once_the_mirror_knows(
+    hook: Memory, memory: Memory
+) -> None:
+    briefs = {
+        task: hook.brief("count the till", task=task, task_type="session", only_new=True, asked_by="hook")
+        for task in ("task_1", "task_2")
+    }
+    memory.worker.catch_up()
+    store = memory.context.store
+    with store.transaction():
+        deliveries.miss(store.database, briefs["task_1"].id)
+        happened.deliver(store.database, briefs["task_2"].id)
+    memory.worker.catch_up()
+
+    (given,) = briefs["task_2"].learning_ids
+    assert hook.get(given).times_injected == memory.get(given).times_injected == 1
+    assert [prompted(hook, "count the till", task=task) for task in ("task_1", "task_2")] == [[given], []]
 
 
 def test_explain_tells_how_old_the_mirror_was(hook: Memory, memory: Memory, project: Path, clock: Clock) -> None:

@@ -38,7 +38,12 @@ MARKER = "MARKER-4711: never run the tests on a Friday"
 FINAL = "It is written.\n<task-done/>"
 # As `settle` prices it: a dollar for a million read, two for a million written, nothing for what was cached.
 COST_USD = 2 * (model_stub.TOKENS_IN - model_stub.TOKENS_CACHED + 2 * model_stub.TOKENS_OUT) / 1_000_000
-MODELS = {"codex": "gpt-5-codex", "gemini": "gemini-2.5-flash", "opencode": "stub/stub-model"}
+MODELS = {
+    "codex": "gpt-5-codex",
+    "copilot": "claude-sonnet-4.5",
+    "gemini": "gemini-2.5-flash",
+    "opencode": "stub/stub-model",
+}
 
 
 class Done:
@@ -111,6 +116,7 @@ def writes(client: str, folder: Path) -> Reply:
     path = str(folder / "made.txt")
     calls: dict[str, tuple[str, dict[str, Any]]] = {
         "codex": ("exec_command", {"cmd": "echo made > made.txt"}),
+        "copilot": ("create", {"path": path, "file_text": "made\n"}),
         "gemini": ("write_file", {"file_path": path, "content": "made\n"}),
         "opencode": ("write", {"filePath": path, "content": "made\n"}),
     }
@@ -141,10 +147,12 @@ def test_a_real_client_does_a_task_and_is_read(client: str, tmp_path: Path) -> N
 
 def runs(client: str, line: str) -> Reply:
     """The call with which each client's model runs a command."""
-    tool = {"codex": "exec_command", "gemini": "run_shell_command", "opencode": "bash"}[client]
+    tool = {"codex": "exec_command", "gemini": "run_shell_command"}.get(client, "bash")
     return Reply(tool=tool, arguments={"cmd" if client == "codex" else "command": line, "description": "run"})
 
 
+# What lets a client run commands without a person; Gemini otherwise does not even offer them to its model.
+ALLOWED = {"copilot": ("--allow-all-tools",), "gemini": ("--approval-mode", "yolo")}
 PATCH = "*** Begin Patch\n*** Add File: made.txt\n+made\n*** End Patch"
 
 
@@ -154,9 +162,7 @@ def test_what_a_real_client_did_is_read_from_its_transcript(client: str, tmp_pat
     edit = runs(client, f"apply_patch <<'EOF'\n{PATCH}\nEOF") if client == "codex" else writes(client, folder)
     replies = (runs(client, "echo no >&2; exit 3"), runs(client, "echo yes"), edit, Reply(FINAL))
     prompt = f"{fenced('Nobody wrote this', 'brief_1')}\n{MARKER}"
-    # Without a person, Gemini offers commands to its model only when all is allowed.
-    allowed = ("--approval-mode", "yolo") if client == "gemini" else ()
-    done = work(client, tmp_path, *replies, prompt=prompt, arguments=allowed)
+    done = work(client, tmp_path, *replies, prompt=prompt, arguments=ALLOWED.get(client, ()))
 
     steps = list(transcript.steps(done.answer.transcript, session_database))
     assert [(step.kind, step.does) for step in steps] == [
@@ -225,6 +231,7 @@ def test_learnt_work_has_a_real_client_do_a_task(client: str, isolation: str, pr
 # How each client names our tool to its model.
 RECALLS = {
     "codex": Reply(tool="recall", namespace="mcp__learnt", arguments={"query": "how is the shop painted?"}),
+    "copilot": Reply(tool="learnt-recall", arguments={"query": "how is the shop painted?"}),
     "gemini": Reply(
         tool="mcp_learnt_recall", arguments={"query": "how is the shop painted?", "wait_for_previous": False}
     ),
@@ -247,6 +254,9 @@ def attach(client: str, folder: Path) -> tuple[str, ...]:
         (folder / ".gemini").mkdir()
         (folder / ".gemini" / "settings.json").write_text(json.dumps({"mcpServers": {"learnt": server}}))
         return ()
+    if client == "copilot":
+        (folder / ".mcp.json").write_text(json.dumps({"mcpServers": {"learnt": {"command": command, "args": words}}}))
+        return ()
     started = {"type": "local", "command": [command, *words], "enabled": True}
     (folder / "opencode.json").write_text(json.dumps({"mcp": {"learnt": started}}))
     return ()
@@ -263,7 +273,8 @@ def test_a_real_client_recalls_over_mcp(client: str, tmp_path: Path) -> None:
 
     assert (done.run.exit.ending, done.answer.error) == ("exited", "")
     first, last = done.asked[0], done.asked[-1]
-    assert "learnt remembers what agents learnt in this project" in first  # our instructions
+    if client != "copilot":  # it passes on the instructions of few servers
+        assert "learnt remembers what agents learnt in this project" in first
     assert "it finds what was learnt about it" in first
     assert "ask MARKER-0815 for the colour" in last
     assert "ignored, not a parameter" not in last
@@ -367,7 +378,7 @@ with open({told!r}, "a") as file:
     file.write(json.dumps({{**event, "words": sys.argv[1:]}}) + "\\n")
 if event["hook_event_name"] in ("UserPromptSubmit", "BeforeAgent"):
     said = {{"hookEventName": event["hook_event_name"], "additionalContext": "BRIEFED-4711"}}
-    print(json.dumps({{"hookSpecificOutput": said}}))
+    print(json.dumps({{"hookSpecificOutput": said, "additionalContext": said["additionalContext"]}}))
 """
 
 
@@ -385,8 +396,8 @@ def test_a_client_that_was_set_up_serves_its_events_to_learnt(
     assert command_line(folder)("install", client).code == 0
     monkeypatch.setenv("PATH", f"{shim.parent}{os.pathsep}{os.environ['PATH']}")
     allowed = {
+        **ALLOWED,
         "codex": ("--dangerously-bypass-hook-trust", "-c", f'projects."{folder}".trust_level="trusted"'),
-        "gemini": ("--approval-mode", "yolo"),
     }
 
     done = work(client, tmp_path, runs(client, "echo yes"), Reply(FINAL), arguments=allowed.get(client, ()))
@@ -397,12 +408,13 @@ def test_a_client_that_was_set_up_serves_its_events_to_learnt(
     names = {"gemini": ("BeforeAgent", "BeforeTool", "AfterTool", "AfterAgent")}
     usual = ("UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop")
     wanted = ("SessionStart", *names.get(client, usual), "SessionEnd")
-    served = [event["hook_event_name"] for event in events]
-    assert [name for name in served if name in wanted] == list(wanted)
+    served = [name for event in events if (name := event["hook_event_name"]) in wanted]
+    # Copilot does not wait for the first event's answer before it sends the second.
+    assert [*sorted(served[:2], key=wanted.index), *served[2:]] == list(wanted)
     assert {event["session_id"] for event in events} == {events[0]["session_id"]}
     by_name = {event["hook_event_name"]: event for event in events}
     assert MARKER in by_name[wanted[1]]["prompt"]
     assert by_name[wanted[2]]["tool_input"]
-    assert "yes" in json.dumps(by_name[wanted[3]]["tool_response"])
+    assert "yes" in json.dumps(by_name[wanted[3]]["tool_result" if client == "copilot" else "tool_response"])
     assert any("BRIEFED-4711" in body for body in done.asked)
     assert {tuple(event["words"]) for event in everything} == {("hook", "--client", client), ("mcp",)}

@@ -23,6 +23,7 @@ from learnt.flow.context import now_ms
 from learnt.store import fired
 from tests.conftest import Done, command_line
 from tests.support import real_clients
+from tests.support.answering import put_learnt
 
 Command = Callable[..., Done]
 CODEX = tuple(registry.get("codex", "setup").events)
@@ -36,7 +37,7 @@ class Doctor:
         self.project = project
         self.environ = {**os.environ, "PATH": str(bin)}
         self.run = command_line(project, self.environ)
-        self.program("learnt", "#!/bin/sh\n")
+        put_learnt(bin)
         assert self.run("init").code == 0
 
     def program(self, name: str, text: str) -> None:
@@ -152,6 +153,7 @@ class TestDoctor:
             "client": "claude-code",
             "installed": True,
             "trusted": None,
+            "answers": {"hooks": True, "server": True},
             "last_fired": None,
             "last_brief": None,
         }
@@ -204,12 +206,12 @@ class TestDoctor:
     @pytest.mark.parametrize(
         ("folders", "trusted"),
         [
-            ({}, None),
+            ({}, False),
             ({"{project}": "TRUST_FOLDER"}, True),
             ({"{above}": "TRUST_FOLDER"}, True),
             ({"{project}/src": "TRUST_PARENT"}, True),
             ({"{above}": "TRUST_FOLDER", "{project}": "DO_NOT_TRUST"}, False),
-            ([], None),
+            ([], False),
         ],
     )
     def test_gemini_is_trusted_as_its_file_says(

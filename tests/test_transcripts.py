@@ -37,6 +37,9 @@ from tests.support.transcripts import (
     codex_call,
     codex_message,
     codex_output,
+    copilot,
+    copilot_call,
+    copilot_output,
     gemini,
     gemini_call,
     part,
@@ -440,6 +443,76 @@ def test_gemini_tells_about_the_conversation(tmp_path: Path) -> None:
     )
 
 
+# Copilot CLI
+
+FROM_HOOKS = '\n\nTool "bash" succeeded. Additional guidance from postToolUse hooks:\ntold'
+COPILOT_START = copilot(
+    "session.start",
+    sessionId="p-1",
+    producer="copilot-agent",
+    selectedModel="gpt-5.4",
+    context={"cwd": "/home/me/shop", "branch": "tills"},
+)
+COPILOT = [
+    COPILOT_START,
+    copilot("hook.start", hookType="sessionStart", input={}),
+    copilot("user.message", content="Mend the tills", transformedContent="<current_datetime>x</current_datetime>"),
+    copilot("system.message", role="system", content="You are the GitHub Copilot CLI"),
+    copilot_call("bash", {"command": "make test"}, said="I look."),
+    copilot_output(f"no rule\n<shellId: 0 completed with exit code 2>{FROM_HOOKS}", shellExecution={"exitCode": 2}),
+    copilot_call("edit", {"path": "till.py", "old_str": "1", "new_str": "2"}),
+    copilot_output("Edited"),
+    copilot_call("apply_patch", "*** Begin Patch\n*** Add File: new.py\n+3\n*** End Patch"),
+    copilot_output("Added"),
+    copilot("user.message", content="Look around", source="agent-p-1", agent="a1"),
+    copilot_call("view", {"path": "no.py"}, agent="a1"),
+    copilot_output("", agent="a1", success=False, error={"message": "Path does not exist", "code": "failure"}),
+    copilot_call("bash", {"command": "rm x"}),
+    copilot_output("", success=False, error={"message": "Permission denied", "code": "denied"}),
+    copilot("user.message", content="Go on until done", isAutopilotContinuation=True),
+    copilot("session.shutdown", totals={}),
+]
+
+
+def test_a_conversation_with_copilot_becomes_steps(tmp_path: Path) -> None:
+    found = list(transcript.steps(written(tmp_path / "events.jsonl", COPILOT)))
+
+    assert [short(step) for step in found] == [
+        ("prompt", "", "", "Mend the tills"),
+        ("said", "", "", "I look."),
+        ("call", "run", "", "make test"),
+        ("result", "", "", "no rule"),
+        ("call", "edit", "till.py", "2"),
+        ("result", "", "", "Edited"),
+        ("call", "edit", "new.py", "3"),
+        ("result", "", "", "Added"),
+        ("call", "read", "no.py", ""),
+        ("result", "", "", "Path does not exist"),
+        ("call", "run", "", "rm x"),
+        ("result", "", "", "Permission denied"),
+    ]
+    results = [step for step in found if step.kind == "result"]
+    assert [(step.failed, step.denied, step.aside) for step in results] == [
+        (True, False, False),
+        (False, False, False),
+        (False, False, False),
+        (True, False, True),
+        (True, True, False),
+    ]
+
+
+def test_copilot_tells_about_the_conversation(tmp_path: Path) -> None:
+    assert transcript.about(written(tmp_path / "events.jsonl", COPILOT)) == About(
+        client="copilot",
+        session="p-1",
+        folder="/home/me/shop",
+        branch="tills",
+        model="gpt-5.4",
+        started_at=NOON_MS,
+        ended_at=NOON_MS,
+    )
+
+
 # opencode
 
 
@@ -629,6 +702,14 @@ GIVEN = {
         codex({"type": "hook_completed", "output": brief_text("dropped")}, "event_msg"),
         codex_output(f"refused: {brief_text('stop')}"),
     ],
+    "copilot": [
+        COPILOT_START,
+        copilot("hook.start", hookType="sessionStart"),
+        copilot("hook.end", hookType="sessionStart", output={"additionalContext": brief_text("session")}),
+        copilot("hook.end", hookType="userPromptSubmitted", output={"additionalContext": brief_text("dropped")}),
+        copilot("user.message", content="Mend", transformedContent=f"Mend\n\n{brief_text('prompt')}"),
+        copilot_output("", success=False, error={"message": f"Denied: {brief_text('stop')}", "code": "denied"}),
+    ],
     "gemini": [
         HEAD,
         asked("m1", f"{escaped(brief_text('session'))}\n\nMend the tills"),
@@ -799,6 +880,7 @@ TRANSCRIPTS: dict[str, list[Any]] = {
         codex_output({"content": "no", "success": False}),
         codex({"type": "local_shell_call", "action": {"command": ["ls"]}, "call_id": "c2"}),
     ],
+    "copilot": COPILOT,
     "gemini": [HEAD, *GEMINI, {"$set": {"messages": GEMINI}}],
     "gemini document": [{**HEAD, "messages": GEMINI}],
     "opencode": [{"info": INFO, "messages": [{"info": info, "parts": parts} for info, parts in OPENCODE]}],
@@ -855,6 +937,7 @@ def at_home(home: Path, folder: Path) -> dict[str, Path]:
         "claude": home / ".claude" / "projects" / name / "s-1.jsonl",
         "sub-agent": home / ".claude" / "projects" / name / "s-1" / "subagents" / "agent-1.jsonl",
         "codex": home / ".codex" / "sessions" / "2026" / "03" / "01" / "rollout-1.jsonl",
+        "copilot": home / ".copilot" / "session-state" / "p-1" / "events.jsonl",
         "gemini": home / ".gemini" / "tmp" / folder.name / "chats" / "session-1.jsonl",
         "gemini document": home / ".gemini" / "tmp" / sha256(str(folder).encode()).hexdigest() / "chats" / "s.json",
     }
@@ -865,6 +948,7 @@ def at_home(home: Path, folder: Path) -> dict[str, Path]:
     )
     written(paths["sub-agent"], [claude("user", "x", cwd=str(folder), isSidechain=True)])
     written(paths["codex"], [codex({**META, "cwd": str(folder)}, "session_meta")])
+    written(paths["copilot"], [copilot("session.start", sessionId="p-1", context={"cwd": str(folder)})])
     written(paths["gemini"], [HEAD])
     (paths["gemini"].parent.parent / ".project_root").write_text(str(folder))
     paths["gemini document"].write_text(json.dumps({**HEAD, "sessionId": "g-0", "messages": GEMINI}))
@@ -886,10 +970,11 @@ def test_the_transcripts_of_a_project_are_found_newest_first(tmp_path: Path) -> 
         ("claude", str(paths["claude"]), "s-1"),
         ("claude", str(paths["sub-agent"]), "s-1"),
         ("codex", str(paths["codex"]), "r-1"),
+        ("copilot", str(paths["copilot"]), "p-1"),
         ("gemini", str(paths["gemini"]), "g-1"),
         ("gemini", str(paths["gemini document"]), "g-0"),
     ]
-    assert [one.changed_at for one in found] == [NOON_MS + 5, *(NOON_MS - number for number in range(5))]
+    assert [one.changed_at for one in found] == [NOON_MS + 5, *(NOON_MS - number for number in range(6))]
     assert [one.size for one in found[1:]] == [path.stat().st_size for path in paths.values()]
     assert found[0].size > 0
     for one in found:
@@ -905,7 +990,7 @@ def test_only_what_changed_since_then_is_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("folder", "count"),
-    [(".learnt/worktrees/task_1", 4), ("", 5), ("../shop-old", 0), ("..", 0), ("../shop2", 0)],
+    [(".learnt/worktrees/task_1", 5), ("", 6), ("../shop-old", 0), ("..", 0), ("../shop2", 0)],
 )
 def test_work_below_the_project_belongs_to_it_and_work_beside_it_does_not(
     tmp_path: Path, folder: str, count: int

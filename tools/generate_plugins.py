@@ -15,6 +15,8 @@ from learnt.clients.gemini import setup as gemini
 from learnt.clients.kit.setup import NAME, Location, server
 
 PLUGINS = Path(__file__).parent.parent / "plugin"
+# https://agent-plugins.org: a manifest with a closed list of fields, and the server in a file of its own
+_STANDARD = "https://agent-plugins.org/schemas/1.0.0"
 _ABOUT = "Remembers what coding agents learn: briefs them before they work, debriefs them after it"
 _ANYWHERE = Location(root="")
 
@@ -39,6 +41,18 @@ def files() -> dict[str, str]:
             **servers,
         },
         "gemini/hooks/hooks.json": _hooks(gemini.hooks(_ANYWHERE)),
+        "agent-plugin/plugin.json": {
+            "$schema": f"{_STANDARD}/plugin.schema.json",
+            "name": NAME,
+            "version": __version__,
+            "description": _ABOUT,
+            "license": "MIT",
+            "keywords": ["memory", "learnings"],
+        },
+        "agent-plugin/mcp.json": {
+            "$schema": f"{_STANDARD}/mcp.schema.json",
+            "mcpServers": {NAME: {"type": "stdio", **server(_ANYWHERE)}},
+        },
     }
     return {path: json.dumps(content, indent=2) + "\n" for path, content in contents.items()}
 

@@ -1,7 +1,8 @@
 """Examine a project: its settings, its stores, the agent that works on its tasks and the clients that use it.
 
 Nothing is changed. Each part is examined separately, so a broken part does not stop the examination. The only
-program that is started is a client that is set up here, if only the client itself knows which hooks it trusts.
+programs that are started are our own hooks and server, as the clients start them, and a client that is set up here, if
+only the client itself knows which hooks it trusts.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from learnt.store.activity import Entry
 from learnt.store.fired import Fired
 from learnt.strategy.choose_model import Facts, choose
 from learnt.strategy.figures import TrackRecord
+from learnt.system.installation import install_command
 from learnt.text.redact import without_password
 from learnt.text.templates import split_command_line
 from learnt.text.times import ago
@@ -149,6 +151,7 @@ def _examine_client(
         "client": state.client,
         "installed": installed,
         "trusted": state.trusted,
+        "answers": dict(state.answers),
         "last_fired": last and last.as_dict(),
         "last_brief": brief and {name: getattr(brief, name) for name in _BRIEF_FACTS},
     }
@@ -235,7 +238,7 @@ def _examine_provider(settings: Settings, own: str) -> Iterator[Diagnosis]:
     else:
         model = settings.model_name if find_spec(provider) else None
         missing = f"no `name` is set for {provider}" if find_spec(provider) else f"the package {provider} is missing"
-        remedy = f"`pip install 'learnt[{provider}]'`, and set `name` under [model] in {own}"
+        remedy = f"`{install_command(provider)}`, and set `name` under [model] in {own}"
     if not model:
         yield Diagnosis.problem("model", missing, remedy)
         return

@@ -453,7 +453,7 @@ def _counted_wrongly(memory: Memory) -> list[str]:
                       from injection
                      where injection.project = learning.project
                        and injection.learning = learning.id
-                       and injection.held_out = 0
+                       and injection.delivered_at is not null
                 )
                 or times_helpful != (
                     select count(*)

@@ -32,6 +32,7 @@ class Package(NamedTuple):
 
 PACKAGES = {
     "codex": Package("@openai/codex", "0.166.0"),
+    "copilot": Package("@github/copilot", "1.0.102"),
     "gemini": Package("@google/gemini-cli", "0.61.0"),
     "opencode": Package("opencode-ai", "1.18.33"),
 }
@@ -102,6 +103,8 @@ def settle(client: str, home: Path, address: str, trusted: Path) -> dict[str, st
     """
     if client == "gemini":
         _write(home / ".gemini" / "trustedFolders.json", json.dumps({str(trusted): "TRUST_FOLDER"}))
+    if client == "copilot":
+        _write(home / ".copilot" / "config.json", json.dumps({"trustedFolders": [str(trusted)]}))
     if client == "claude":  # it runs a project's hooks without that, but does not allow what the project allows
         projects = {str(trusted): {"hasTrustDialogAccepted": True}}
         _write(home / ".claude.json", json.dumps({"projects": projects}))
@@ -141,6 +144,18 @@ def _gemini(home: Path, address: str) -> dict[str, str]:
     return {"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": address}
 
 
+def _copilot(home: Path, address: str) -> dict[str, str]:
+    return {
+        "COPILOT_PROVIDER_BASE_URL": f"{address}/v1",
+        "COPILOT_PROVIDER_TYPE": "openai",
+        "COPILOT_PROVIDER_API_KEY": "none",
+        "COPILOT_MODEL": "claude-sonnet-4.5",
+        "COPILOT_OFFLINE": "true",
+        # It unpacks 230 MB at its first start.
+        "COPILOT_CACHE_HOME": str(CACHE / "clients" / "copilot-cache"),
+    }
+
+
 def _opencode(home: Path, address: str) -> dict[str, str]:
     model = {"name": "Stub", "limit": {"context": 200_000, "output": 8_192}, "cost": {"input": 1, "output": 2}}
     provider = {
@@ -169,6 +184,7 @@ def _claude(home: Path, address: str) -> dict[str, str]:
 _SETTLE: dict[str, Callable[[Path, str], dict[str, str]]] = {
     "claude": _claude,
     "codex": _codex,
+    "copilot": _copilot,
     "gemini": _gemini,
     "opencode": _opencode,
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -29,10 +30,17 @@ from tests.support.model_stub import ModelStub, Reply
 MODELS = {
     "claude": "claude-sonnet-4-5",
     "codex": "gpt-5-codex",
+    "copilot": "claude-sonnet-4.5",
     "gemini": "gemini-2.5-flash",
     "opencode": "stub/stub-model",
 }
-SHELLS = {"claude": "Bash", "codex": "exec_command", "gemini": "run_shell_command", "opencode": "bash"}
+SHELLS = {
+    "claude": "Bash",
+    "codex": "exec_command",
+    "copilot": "bash",
+    "gemini": "run_shell_command",
+    "opencode": "bash",
+}
 PATIENCE_S = 200
 
 # Records its arguments, and succeeds only with the right ones.
@@ -131,13 +139,17 @@ class Story:
     def garbled_hooks(self) -> Iterator[None]:
         """Let our hooks answer in a form that no client knows."""
         shim = self.project.parent / "bin" / "learnt"
-        content = shim.read_text()
-        garbled = content.replace("exec ", "").replace('"$@"', '"$@" | sed s/hookSpecificOutput/unknown/')
-        shim.write_text(garbled)
+        settings = self.home / ".gemini" / "settings.json"  # what is set up for the user has no program of the project
+        kept = {path: path.read_text() for path in (shim, settings) if path.exists()}
+        garbled = "sed 's/hookSpecificOutput/unknown/; s/additionalContext/text/g; s/\"[a-zA-Z]*ecision/\"what/g'"
+        shim.write_text(kept[shim].replace("exec ", "").replace('"$@"', f'"$@" | {garbled}'))
+        if settings in kept:
+            settings.write_text(re.sub(r"[^\s\"']*/learnt(?= hook)", str(shim), kept[settings]))
         try:
             yield
         finally:
-            shim.write_text(content)
+            for path, content in kept.items():
+                path.write_text(content)
 
     def settle(self) -> None:
         """Wait until the worker has processed everything that the hooks saved."""
@@ -156,6 +168,7 @@ class Story:
         return {
             "claude": ("claude", "-p", "--allowedTools", "Bash", "--model", MODELS["claude"]),
             "codex": ("codex", "exec", "--skip-git-repo-check", "--sandbox", "workspace-write"),
+            "copilot": ("copilot", "--allow-all-tools", "--silent"),
             "gemini": ("gemini", "--approval-mode", "yolo", "--model", MODELS["gemini"]),
             "opencode": ("opencode", "run", "--title", "A title", "--model", MODELS["opencode"]),
         }[self.client]
@@ -167,7 +180,12 @@ class Story:
 
     def recalls(self, query: str) -> Reply:
         """Return a reply in which the model calls our server."""
-        names = {"claude": "mcp__learnt__recall", "codex": "recall", "gemini": "mcp_learnt_recall"}
+        names = {
+            "claude": "mcp__learnt__recall",
+            "codex": "recall",
+            "copilot": "learnt-recall",
+            "gemini": "mcp_learnt_recall",
+        }
         return Reply(
             tool=names.get(self.client, "learnt_recall"),
             namespace="mcp__learnt" if self.client == "codex" else "",

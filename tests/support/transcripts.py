@@ -1,4 +1,4 @@
-"""Lines in transcripts, as the four clients write them."""
+"""Lines in transcripts, as the clients write them."""
 
 from __future__ import annotations
 
@@ -69,6 +69,20 @@ def gemini_call(
 
 def asked(id: str, *parts: str) -> dict[str, Any]:
     return {"id": id, "timestamp": NOON, "type": "user", "content": [{"text": part} for part in parts]}
+
+
+def copilot(kind: str, *, agent: str = "", **data: Any) -> dict[str, Any]:
+    return {"type": kind, "data": data, "id": "e", "timestamp": NOON, **({"agentId": agent} if agent else {})}
+
+
+def copilot_call(name: str, given: object, *, id: str = "c1", agent: str = "", said: str = "") -> dict[str, Any]:
+    request = {"toolCallId": id, "name": name, "arguments": given, "type": "function"}
+    return copilot("assistant.message", agent=agent, content=said, toolRequests=[request], model="gpt-5.4")
+
+
+def copilot_output(content: str, *, id: str = "c1", agent: str = "", **more: Any) -> dict[str, Any]:
+    fields = {"toolCallId": id, "success": True, "result": {"content": content}, **more}
+    return copilot("tool.execution_complete", agent=agent, **fields)
 
 
 def part(tool: str, given: object, **state: Any) -> dict[str, Any]:

@@ -24,14 +24,19 @@ AGENT_VARIABLES = (
     "CLAUDECODE",
     "CODEX_SANDBOX",
     "CODEX_THREAD_ID",
+    "COPILOT_AGENT_SESSION_ID",
     "CURSOR_AGENT",
     "GEMINI_CLI",
     "GOOSE_TERMINAL",
     "LEARNT_TASK",
     "OPENCODE",
 )
-# The variables with the name of the conversation that the shell belongs to.
-_CONVERSATION_VARIABLES = {"CODEX_THREAD_ID": "codex"}
+# The variables with the name of the conversation that a shell, or an MCP server, belongs to.
+_CONVERSATION_VARIABLES = {
+    "CODEX_THREAD_ID": "codex",
+    "CLAUDE_CODE_SESSION_ID": "claude",
+    "COPILOT_AGENT_SESSION_ID": "copilot",
+}
 
 
 class Client(Value):
@@ -64,16 +69,28 @@ class Client(Value):
     """Whether the model sees a hook's answer before a call. If not, the answer must come with the result."""
     hears_in_time: bool = False
     """Whether the model sees that answer before the call runs. If not, only stopping the call prevents an error."""
+    own_tools: tuple[str, ...] = ()
+    """How the names of our server's tools begin, if the client asks a hook whether they are permitted."""
+    briefs_at_first_prompt: bool = False
+    """Whether what is said at the start of a conversation must come with its first prompt instead."""
+    errand_tools: tuple[str, ...] = ()
+    """The tools that start a sub-agent, if their calls are the only events with its errand."""
+    call_keys: tuple[str, ...] = ()
+    """What the client calls the session, and the thread of a sub-agent, in the metadata of a call over MCP."""
     shows_messages: bool = True
     """Whether the person sees a message in a hook's answer."""
+    runs_hooks_of: str = ""
+    """Another client whose hooks this client runs, too, so that one event may be sent to several hooks."""
+    context_levels: tuple[str, ...] = ("nested",)
+    """Where the client reads a text for the model in an answer: `top`, or `nested` in `hookSpecificOutput`."""
+    adapts_events: bool = False
+    """Whether `hooks.adapt_event` completes what is read from the client's events."""
     deny_format: str = "permission"
     """How a hook prevents a call: `permission` or `decision`."""
     stop_decision: str = ""
     """The decision with which a hook makes the agent go on at the end of a turn; empty if a hook cannot."""
     unrecorded: tuple[str, ...] = ()
     """The occasions on which what a hook says is not in the client's transcript, although the model is given it."""
-    compaction_format: str = ""
-    """How a hook adds text to a summary: `text` or `context`; empty if a hook cannot."""
     speaks_by_name: bool = False
     """Whether transcripts identify the agent by the client's name instead of `assistant`."""
     reports: str = ""
@@ -97,13 +114,12 @@ _CLAUDE_EVENTS = {
     "PostToolUseFailure": "result",
     "SubagentStart": "agent",
     "SubagentStop": "stop",
-    "PreCompact": "compaction",
     "Stop": "stop",
     "StopFailure": "stop",
     "SessionEnd": "end",
 }
-# Codex has no separate events for failures, and its model does not get a hook's answer before a compaction.
-_NOT_IN_CODEX = ("PostToolUseFailure", "PreCompact", "StopFailure")
+# Codex has no separate events for failures.
+_NOT_IN_CODEX = ("PostToolUseFailure", "StopFailure")
 # Gemini CLI's `PreCompress` is omitted, because it is sent before every model call, with or without compression.
 _GEMINI_EVENTS = {
     "SessionStart": "session",
@@ -113,6 +129,8 @@ _GEMINI_EVENTS = {
     "AfterAgent": "stop",
     "SessionEnd": "end",
 }
+# Copilot's `SubagentStart` is omitted, because its input has no event's name; a sub-agent's errand is a prompt to it.
+_NOT_IN_COPILOT = ("SubagentStart", "StopFailure")
 _EVERY_MODULE = ("run", "hooks", "transcript", "setup")
 
 CLIENTS = (
@@ -131,8 +149,9 @@ CLIENTS = (
             **dict.fromkeys(("Edit", "MultiEdit", "Write", "NotebookEdit"), "edit"),
             **dict.fromkeys(("Read", "NotebookRead"), "read"),
         },
+        own_tools=("mcp__learnt__", "mcp__plugin_learnt_learnt__"),
+        errand_tools=("Agent", "Task"),
         stop_decision="block",
-        compaction_format="text",
         reports="cost",
         # AGENTS.md only where there is no CLAUDE.md
         loads=(
@@ -152,6 +171,7 @@ CLIENTS = (
             **dict.fromkeys(("exec_command", "shell", "shell_command", "local_shell"), "run"),
             "apply_patch": "edit",
         },
+        call_keys=("sessionId", "threadId"),
         stop_decision="block",
         reports="tokens",
         loads=("AGENTS.md", "AGENTS.override.md", "~/.codex/AGENTS.md", "~/.codex/memories/memory_summary.md"),
@@ -170,6 +190,7 @@ CLIENTS = (
             "read_file": "read",
         },
         hears_before_call=False,
+        briefs_at_first_prompt=True,  # when it resumes, it drops prompts that begin with the text of a hook
         deny_format="decision",
         stop_decision="deny",
         speaks_by_name=True,
@@ -188,12 +209,37 @@ CLIENTS = (
             **dict.fromkeys(("edit", "multiedit", "write", "patch", "apply_patch"), "edit"),
             "read": "read",
         },
-        compaction_format="context",
         unrecorded=("compaction",),
         keeps_database=True,
         reports="cost",
         models_need_provider=True,
         loads=("AGENTS.md", "~/.config/opencode/AGENTS.md"),  # CLAUDE.md only where there is no AGENTS.md
+    ),
+    Client(
+        name="copilot",
+        title="Copilot CLI",
+        aliases=("copilot-cli", "github-copilot-cli"),
+        offers=_EVERY_MODULE,
+        folder_variables=("COPILOT_HOME",),
+        events={event: kind for event, kind in _CLAUDE_EVENTS.items() if event not in _NOT_IN_COPILOT},
+        # Hooks get Claude Code's names, transcripts have Copilot's own; the last ones are those of VS Code.
+        tools={
+            **dict.fromkeys(("Bash", "PowerShell", "bash", "powershell", "run_in_terminal"), "run"),
+            **dict.fromkeys(("Edit", "MultiEdit", "Write", "apply_patch", "create", "edit"), "edit"),
+            **dict.fromkeys(("create_file", "replace_string_in_file", "insert_edit_into_file"), "edit"),
+            **dict.fromkeys(("Read", "view", "read_file"), "read"),
+        },
+        hears_before_call=False,  # a text arrives after the call's result, and is not kept for a resumed conversation
+        shows_messages=False,
+        runs_hooks_of="claude",
+        context_levels=("top", "nested"),
+        adapts_events=True,
+        stop_decision="block",
+        reports="tokens",
+        loads=(
+            *(".github/copilot-instructions.md", ".github/instructions/*", "AGENTS.md", "CLAUDE.md", "GEMINI.md"),
+            *(".claude/rules/*", "~/.copilot/copilot-instructions.md", "~/.copilot/instructions/*"),
+        ),
     ),
     Client(name="aider", title="aider", offers=("run", "setup"), reports="cost", per_project=True),
     Client(name="command", title="any other program", offers=("run",)),
@@ -226,6 +272,12 @@ SUB_AGENTS: dict[str, tuple[str, ...]] = {
     "codebase-investigator": _READER,
     "cli-help": (GENERAL,),
     "browser-agent": ("testing", GENERAL),
+    # Copilot CLI
+    "task": (EVERYTHING,),
+    "research": _READER,
+    "code-review": _PLANNER,
+    "rubber-duck": _PLANNER,
+    "security-review": ("architecture", "infrastructure", "security", GENERAL),
 }
 # The files with rules that any of the clients loads by itself.
 LOADED_FILES = tuple(dict.fromkeys(file for client in CLIENTS for file in client.loads))
@@ -297,8 +349,18 @@ def recognise(event: str, payload: Mapping[str, Any]) -> str:
         return "gemini"
     if ("turn_id" in payload and "model" in payload) or (file.startswith("rollout-") and file.endswith(".jsonl")):
         return "codex"
+    if _is_of_copilot(payload, transcript):
+        return "copilot"
     is_claude = "prompt_id" in payload or ("permission_mode" in payload and "turn_id" not in payload)
     return DEFAULT if is_claude or "/.claude/" in transcript else ""
+
+
+def _is_of_copilot(payload: Mapping[str, Any], transcript: str) -> bool:
+    """Return whether Copilot sent an event. Claude Code's events have no time, and other clients' name a transcript."""
+    if not isinstance(payload.get("timestamp"), str) or "permission_mode" in payload:
+        return False
+    is_its_transcript = transcript.endswith("/events.jsonl") or "/github.copilot-chat/" in transcript.lower()
+    return is_its_transcript or "tool_result" in payload or "transcript_path" not in payload
 
 
 def is_interactive(name: str, environ: Mapping[str, str]) -> bool:
@@ -307,7 +369,23 @@ def is_interactive(name: str, environ: Mapping[str, str]) -> bool:
     return client is not None and environ.get(client.entry_variable) in client.interactive_entries
 
 
-def conversation_of_shell(environ: Mapping[str, str]) -> str:
-    """Return the client and the conversation that an agent's shell belongs to, as hooks know it; empty if unknown."""
-    named = (f"{client} {environ[name]} " for name, client in _CONVERSATION_VARIABLES.items() if environ.get(name))
+def conversation_of_shell(environ: Mapping[str, str], *, of: str = "") -> str:
+    """Return the client and the conversation that an agent's shell belongs to, as hooks know it; empty if unknown.
+
+    With `of`, only that client's conversation.
+    """
+    named = (
+        f"{client} {environ[name]} "
+        for name, client in _CONVERSATION_VARIABLES.items()
+        if environ.get(name) and of in ("", client)
+    )
     return next(named, "")
+
+
+def conversation_of_call(name: str, metadata: Mapping[str, Any]) -> str:
+    """Return the client and the conversation of a call over MCP, as hooks know it; empty if it is not stated."""
+    client = find(name)
+    keys = client.call_keys if client else ()
+    session, *threads = (str(metadata.get(key) or "") for key in keys) if keys else ("",)
+    sub_agent = next((thread for thread in threads if thread != session), "")
+    return f"{client.name} {session} {sub_agent}" if client and session else ""

@@ -8,6 +8,9 @@ The hook fails open: at the deadline and on any error, the exit code is 0, there
 The reason goes to `.learnt/hook.log`, which `learnt doctor` shows; the log never quotes what a client sent. Without a
 store, and inside learnt's own model calls, the hook prints nothing. Modules that need the database are imported only if
 there is a store.
+
+With `LEARNT_INTERNAL=probe`, `learnt doctor` starts hooks as clients do: the event is read and the store is opened, but
+nothing is recorded or logged, and the answer is the version of learnt.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import os
 import sys
 import time
 
+from learnt import __version__
 from learnt.errors import InvalidValue, LearntError, NoStore, NotTrusted, TryAgain
 from learnt.project import HOOK_LOG, Project, find_project
 from learnt.system import files, watched
@@ -42,13 +46,14 @@ _MAX_LIMIT_DIGITS = 9
 _NOT_TRUSTED = "learnt is silent here: `learnt trust` shows what came with this project, and asks"
 # The names of the event before a call, as in the registry of clients, which takes longer to load than this file.
 CALLS = ("PreToolUse", "BeforeTool")
+_PROBE = "probe"
 _STDIN, _STDOUT = 0, 1
 _CHUNK_BYTES = 1 << 20
 
 
 def run_hook() -> int:
     """Serve one event and return 0."""
-    if os.environ.get("LEARNT_INTERNAL"):
+    if os.environ.get("LEARNT_INTERNAL", _PROBE) != _PROBE:
         return 0
     began_ns = time.perf_counter_ns()
     sys.unraisablehook = lambda _: None  # otherwise Python prints the error if the deadline passes inside a callback
@@ -66,9 +71,22 @@ def run_hook() -> int:
                 deadline.start(_opening_ms())
             if here is not None and not (payload and _passes_by(here, payload)):
                 _serve(here, payload, deadline, began_ns)
+            elif _is_probe():
+                _answer_probe()
     except Exception as error:  # the hook must never disturb its client
-        _log(here, f"{type(error).__name__}: {_describe_error(error)}")
+        reason = f"{type(error).__name__}: {_describe_error(error)}"
+        _answer_probe(reason) if _is_probe() else _log(here, reason)
     return 0
+
+
+def _is_probe() -> bool:
+    return os.environ.get("LEARNT_INTERNAL") == _PROBE
+
+
+def _answer_probe(error: str = "") -> None:
+    import json
+
+    _write_answer(json.dumps({"learnt": __version__, "error": error}) + "\n")
 
 
 def _opening_ms() -> int:
@@ -106,6 +124,11 @@ def _serve(here: Project, payload: dict[str, Any] | None, deadline: Deadline, be
             if payload is None:
                 payload = _parse(_read_stdin(memory.settings.hook_deadline_ms, deadline))
             event = events.read_event(payload, _read_option("--client"))
+            if _is_probe():
+                _answer_probe()
+                return
+            if event and memory.hooks.is_repeated(event):
+                event = None
             # At the end of a turn nobody waits for an answer, but words that are not saved now are lost.
             limit_ms = _SAVE_DEADLINE_MS.get(event.kind if event else "", memory.settings.hook_deadline_ms)
             deadline.start(_remaining_ms(limit_ms, began_ns))
@@ -114,12 +137,15 @@ def _serve(here: Project, payload: dict[str, Any] | None, deadline: Deadline, be
             if event and reply:
                 answer = events.answer(event, reply.text, denies=reply.denies, message=reply.message)
             deadline.stop()
-    except NotTrusted:
+    except (NotTrusted, NoStore) as error:
+        if _is_probe():
+            _answer_probe()
+            return
+        if isinstance(error, NoStore):
+            return  # a clone has learnings.md but no database, or the mirror does not exist yet
         event = events.read_event(payload or _parse(_read_stdin(_PATIENCE_MS, deadline)), _read_option("--client"))
         _write_answer(events.tell_person(_NOT_TRUSTED) if event and event.kind == "session" else "")
         return
-    except NoStore:
-        return  # a clone has learnings.md but no database, or the mirror does not exist yet
     _write_answer(answer)
     if event is not None and event.client:
         memory.hooks.note_fired(event, answer, began_ns)

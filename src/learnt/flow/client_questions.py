@@ -1,7 +1,8 @@
-"""Ask a client's own program about itself, such as which hooks it trusts.
+"""Ask a client's own program about itself, and try our hooks and our server as clients start them.
 
-The program is started, asked over its stdin and stopped, all within a few seconds. If anything goes wrong, there is no
-reply. Starting the client may write files into the client's folder, as it does at every start.
+A program is started, asked over its stdin and stopped, all within a few seconds. If anything goes wrong, there is no
+reply. Starting a client may write files into the client's folder, as it does at every start. Our own programs know that
+they are only tried, and record nothing.
 """
 
 from __future__ import annotations
@@ -10,60 +11,184 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Lock
 from typing import Any
 
-from learnt.clients.kit.setup import Question
+from learnt import __version__
+from learnt.clients.kit.setup import Question, Trial, Try, program_of
 from learnt.system.detached import INTERNAL
-from learnt.system.run import run
+from learnt.system.installation import install_command
+from learnt.system.run import TIME_LIMIT, Exit, run
 
 LIMIT_S = 3.0
+# On a busy machine, loading the packages of the server takes several seconds.
+_SERVER_LIMIT_S = 20.0
+_HOOK_LIMIT_S = 10.0
 _MAX_BYTES = 10_000_000
+_MAX_REMARK_CHARS = 300
+_PROBE = "probe"
+_SHELLS = {"sh": "/bin/sh"}  # a client finds it without PATH
+# Clients pass little of their environment on to servers; Codex only these.
+_PASSED_ON = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER")
+_HANDSHAKE: tuple[dict[str, Any], ...] = (
+    {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "learnt-doctor", "version": __version__},
+        },
+    },
+    {"jsonrpc": "2.0", "method": "notifications/initialized"},
+    {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+)
 
 
 def ask_client(question: Question, *, limit_s: float = LIMIT_S) -> dict[str, Any] | None:
     """Return the program's reply to a question; None if it does not reply."""
-    program = shutil.which(question.words[0])
-    if program is None or sys.platform == "win32":
+    listener = _Listener(question.reply_id)
+    _converse(question, listener, environ={**os.environ, INTERNAL: "1"}, limit_s=limit_s)
+    return listener.replies.get(question.reply_id)
+
+
+class Trials:
+    """Tries command lines for several clients at once. Clients often have the same one, which is tried once."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._pool = ThreadPoolExecutor()
+        self._begun: dict[tuple[object, ...], Future[Trial]] = {}
+
+    def try_hook(self, words: tuple[str, ...], folder: str) -> Trial:
+        """Return what came of sending an event to a hook."""
+        return self._try_once(_try_hook, words, folder)
+
+    def try_server(self, words: tuple[str, ...], folder: str) -> Trial:
+        """Return what came of asking an MCP server for its tools."""
+        return self._try_once(_try_server, words, folder)
+
+    def _try_once(self, attempt: Try, words: tuple[str, ...], folder: str) -> Trial:
+        key = (attempt, words, folder)
+        with self._lock:
+            if key not in self._begun:
+                self._begun[key] = self._pool.submit(attempt, words, folder)
+        return self._begun[key].result()
+
+
+def _try_server(words: tuple[str, ...], folder: str) -> Trial:
+    question = Question(words=words, folder=folder, messages=_HANDSHAKE, reply_id=2)
+    listener = _Listener(question.reply_id)
+    environ = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    ended = _converse(question, listener, environ=environ, limit_s=_SERVER_LIMIT_S)
+    if ended is None:
+        return Trial()
+    about = listener.replies.get(1, {}).get("result", {}).get("serverInfo", {})
+    version = str(about.get("version", "")) if isinstance(about, dict) else ""
+    tools = listener.replies.get(2, {}).get("result", {}).get("tools")
+    if not tools:
+        return Trial(
+            fault=f"the server `{' '.join(words)}` {_describe(ended, listener)}", remedy=f"`{install_command()}`"
+        )
+    return _compare_version(version, words)
+
+
+def _try_hook(words: tuple[str, ...], folder: str) -> Trial:
+    event = {"hook_event_name": "SessionStart", "session_id": "learnt-doctor", "source": "startup", "cwd": folder}
+    listener = _Listener(None)
+    question = Question(words=words, folder=folder, messages=(event,), reply_id=0)
+    environ = {**os.environ, INTERNAL: _PROBE}
+    ended = _converse(question, listener, environ=environ, limit_s=_HOOK_LIMIT_S, keep_open=False)
+    if ended is None:
+        return Trial()
+    line = f"the hook command `{' '.join(words)}`"
+    answer = listener.last_message
+    if answer is None and not listener.remark and ended.exit_code == 0:
+        program = shutil.which(program_of(words)) or program_of(words)
+        return Trial(
+            fault=f"{line} does not answer: {program} is another version of learnt, or another program",
+            remedy=f"`{install_command()}`, and check which `learnt` is first on PATH",
+        )
+    if answer is None:
+        return Trial(fault=f"{line} {_describe(ended, listener)}", remedy=f"`{install_command()}`")
+    if answer.get("error"):
+        return Trial(fault=f"{line} fails: {answer['error']}", remedy="`learnt doctor` says more about the store")
+    return _compare_version(str(answer.get("learnt", "")), words)
+
+
+def _compare_version(version: str, words: tuple[str, ...]) -> Trial:
+    """Return a trial that has succeeded, unless another version of learnt has answered."""
+    if version == __version__:
+        return Trial(version=version)
+    program = shutil.which(program_of(words)) or program_of(words)
+    fault = f"{program} is learnt {version or 'of an unknown version'}, and this is learnt {__version__}"
+    return Trial(fault=fault, remedy="remove one of them, or change which is first on PATH", version=version)
+
+
+def _describe(ended: Exit, listener: _Listener) -> str:
+    """Return how a program that did not answer ended."""
+    if ended.ending == TIME_LIMIT:
+        return "did not answer in time"
+    remark = f": {listener.remark}" if listener.remark else ""
+    return f"{ended.error or f'ended with exit code {ended.exit_code}'}{remark}"
+
+
+def _converse(
+    question: Question, listener: _Listener, *, environ: Mapping[str, str], limit_s: float, keep_open: bool = True
+) -> Exit | None:
+    """Start a program, send it the messages and read its replies; None if it cannot be tried here."""
+    if sys.platform == "win32":
         return None
-    reader = _ReplyReader(question.reply_id)
+    name = question.words[0]
+    program = shutil.which(name) or _SHELLS.get(name, name)
     reading, writing = os.pipe()
     # The program would stop at the end of its input, so the pipe stays open until the reply has arrived.
     with open(reading, "rb") as stdin, open(writing, "wb", buffering=0) as pipe:
         pipe.write(b"".join(json.dumps(message).encode() + b"\n" for message in question.messages))
-        run(
+        if not keep_open:
+            pipe.close()
+        return run(
             [program, *question.words[1:]],
             folder=question.folder,
-            environ={**os.environ, INTERNAL: "1"},
+            environ=environ,
             stdin=stdin,
-            keep=reader.keep,
+            keep=listener.keep,
             time_limit_s=limit_s,
         )
-    return reader.reply
 
 
-class _ReplyReader:
-    """Reads what the program prints, line by line, until the reply has arrived."""
+class _Listener:
+    """Reads what the program prints, line by line, until the last reply has arrived."""
 
-    def __init__(self, reply_id: int) -> None:
-        self.reply: dict[str, Any] | None = None
-        self._reply_id = reply_id
-        self._rest = b""
+    def __init__(self, last_id: int | None) -> None:
+        self.replies: dict[int, dict[str, Any]] = {}
+        self.last_message: dict[str, Any] | None = None
+        self.remark = ""
+        """The last line on stderr."""
+        self._last_id = last_id
+        self._rest = {"stdout": b"", "stderr": b""}
         self._bytes_left = _MAX_BYTES
 
     def keep(self, name: str, chunk: bytes) -> bool:
         """Read a piece of output; return False when no more output is needed."""
-        if name != "stdout":
-            return True
         self._bytes_left -= len(chunk)
-        *lines, self._rest = (self._rest + chunk).split(b"\n")
-        return not any(map(self._is_reply, lines)) and self._bytes_left > 0
+        *lines, self._rest[name] = (self._rest[name] + chunk).split(b"\n")
+        for line in lines:
+            if name == "stdout":
+                self._read_message(line)
+            elif line.strip():
+                self.remark = line.decode("utf-8", "replace").strip()[:_MAX_REMARK_CHARS]
+        return self._last_id not in self.replies and self._bytes_left > 0
 
-    def _is_reply(self, line: bytes) -> bool:
+    def _read_message(self, line: bytes) -> None:
         try:
             message = json.loads(line)
         except (ValueError, RecursionError):
-            return False
-        if not isinstance(message, dict) or message.get("id") != self._reply_id:
-            return False
-        self.reply = message
-        return True
+            return
+        if isinstance(message, dict):
+            self.last_message = message
+            if isinstance(message.get("id"), int):
+                self.replies[message["id"]] = message

@@ -1,7 +1,8 @@
 """Decide from the clients' transcripts whether the briefs of hooks reached the agent.
 
-A brief whose id stands in a text that the model was given is delivered. It was missed if the agent went on after it and
-the transcript does not contain it, although it contains what hooks say. Everything else stays unknown.
+A brief whose id stands in a text that the model was given is delivered; one that is only a line of ours, if the model
+was given such a line. It was missed if the agent went on after it and the transcript does not contain it, although it
+contains what hooks say. Everything else stays unknown.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ def _belongs(brief: UndecidedBrief, transcript: TaskTranscript, transcripts: Seq
 
 def _decide(context: Context, one: TaskTranscript, size: int, briefs: Sequence[UndecidedBrief]) -> list[str]:
     found = _find_briefs(one.transcript)
-    given = [brief for brief in briefs if brief.id in found.ids]
-    others = [brief for brief in briefs if not brief.delivery and brief.id not in found.ids and _is_recorded(brief)]
+    given = [brief for brief in briefs if (brief.id in found.ids if brief.has_id else found.has_notice)]
+    others = [brief for brief in briefs if brief not in given and not brief.delivery and _is_recorded(brief)]
     missed = _find_missed(one.transcript, others) if found.is_complete and others else []
     reached: list[str] = []
     with context.store.transaction():
@@ -83,7 +84,7 @@ def _find_briefs(transcript: str) -> GivenBriefs:
     except TryAgain:
         raise  # the client is writing to the transcript
     except (LearntError, OSError):
-        return GivenBriefs(ids=frozenset(), is_complete=False)  # it is no transcript that we can read
+        return GivenBriefs()  # it is no transcript that we can read
 
 
 def _is_recorded(brief: UndecidedBrief) -> bool:

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from learnt import __version__, trust
 from learnt.config import Configuration
-from learnt.errors import LearntError
+from learnt.errors import LearntError, TryAgain
 from learnt.flow import agent_categories, background, disk
 from learnt.flow.context import examine_trust, own_place, source_place, user_place
 from learnt.learnings_file.read import parse
@@ -28,11 +28,13 @@ from learnt.store.deliveries import Deliveries
 from learnt.store.fired import Fired
 from learnt.store.index import Filter
 from learnt.store.mirror import Mirror
+from learnt.store.sqlite import SqliteDatabase
 from learnt.system.files import check_file, exists, read_end
 from learnt.text.times import MONTH_MS
 
 Clock = Callable[[], int]
 _MAX_LOG_BYTES = 1_000_000
+_LOCK_PATIENCE_MS = 1_000
 _MIN_FREE_BYTES = 100 * 1024 * 1024
 # The prefixes of private files' names. Files for people, such as learnings.md, may be readable by other users.
 _PRIVATE = ("learnt.db", "mirror", "spool", "backups", "settings", "hook", "fired", "worker")
@@ -191,6 +193,7 @@ class StoreCheck:
 def _examine_folder(subject: str, place: Place, clock: Clock) -> Iterator[Diagnosis]:
     if not os.path.isdir(place.folder):
         return  # with a database server, the folder is created when the first record is spooled
+    yield from _report_unusable(f"{subject}: lock", _examine_lock, place)
     yield from _report_unusable(f"{subject}: spool", _examine_spool, place)
     yield from _report_unusable(subject, _examine_purges, place)
     yield from _report_unusable(f"{subject}: permissions", _examine_permissions, place)
@@ -230,6 +233,28 @@ def _examine_database(subject: str, store: Store) -> Iterator[Diagnosis]:
         yield Diagnosis.problem(f"{subject}: integrity", "; ".join(damage[:3]), remedy)
     else:
         yield Diagnosis.healthy(f"{subject}: integrity", "ok")
+
+
+def _examine_lock(subject: str, place: Place) -> Iterator[Diagnosis]:
+    """Yield a problem if another process does not let anybody write."""
+    if check_file(place.local_path) is None or not os.access(place.local_path, os.W_OK):
+        return
+    try:
+        database = SqliteDatabase(place.local_path, wait_ms=_LOCK_PATIENCE_MS)
+    except LearntError:
+        return  # `examine` reports why the database cannot be opened
+    try:
+        with database.transaction():
+            return  # nothing is written
+    except TryAgain:
+        detail = f"another process keeps {place.local_path} locked, so that hooks cannot record anything"
+        yield Diagnosis.problem(
+            subject, detail, f"`fuser {place.local_path}` names the process; wait for it, or end it"
+        )
+    except LearntError:
+        return
+    finally:
+        database.close()
 
 
 def _examine_spool(subject: str, place: Place) -> Iterator[Diagnosis]:

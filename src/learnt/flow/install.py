@@ -12,16 +12,18 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
+from itertools import chain
 from typing import Any
 
 from learnt import project, trust
 from learnt.clients import registry
 from learnt.clients.kit import setup
-from learnt.clients.kit.setup import AskClient, ClientState, Disk, Location, Target, Unfit
+from learnt.clients.kit.setup import ClientState, Disk, Location, Target, Unfit
 from learnt.errors import LearntError, NoStore, TryAgain, WrongRequest, cannot_write
 from learnt.flow import context
-from learnt.flow.client_questions import ask_client
+from learnt.flow.client_questions import Trials, ask_client
 from learnt.learnings_file.write import diff
 from learnt.model import Value
 from learnt.store import BACKUPS_FOLDER, IGNORE, fired, make_folder
@@ -40,6 +42,7 @@ Planner = Callable[[Target, "_SavedFiles"], "_Planned"]
 CLIENTS = registry.setup_names()
 _FOLDER = "clients"
 _LEVELS_BELOW_STORE = 2
+_OUTSIDE = "turn this folder into a project with `learnt init`, or use --user for all projects"
 _PERMISSIONS = "fix the permissions: you must own the folder and its files"
 
 
@@ -115,8 +118,7 @@ class ClientSetup:
 
     def install(self, clients: Sequence[str], *, user: bool, dry_run: bool = False) -> list[SetupOutcome]:
         """Add learnt to clients' settings."""
-        hint = "turn this folder into a project with `learnt init`, or use --user for all projects"
-        _refuse_outside(self._start, user, hint=hint)
+        _refuse_outside(self._start, user, hint=_OUTSIDE)
         location, folder = _location(self._start, user=user)
         outcomes = _change(clients, location, folder, _plan_install, dry_run=dry_run)
         return [outcome if outcome.error else self._with_next_steps(outcome, location) for outcome in outcomes]
@@ -129,15 +131,34 @@ class ClientSetup:
         return _change(clients, location, folder, _plan_uninstall, dry_run=dry_run)
 
     def states(self, *, ask: bool = False) -> Iterator[ClientState]:
-        """Yield the state of each client that is set up here or for the user; `ask` allows starting a client."""
+        """Yield the state of each client that is set up here or for the user.
+
+        `ask` allows starting programs: a client, and our hooks and our server as the client starts them.
+        """
         locations = []
         for user in (False, True):
             try:
                 locations.append(_location(self._start, user=user)[0])
             except LearntError:
                 continue
-        closed = _closed_folder(locations[0]) if locations else ""
-        yield from setup.examine(locations, _disk(closed, ask_client if ask else None))
+        disk = _disk(_closed_folder(locations[0]) if locations else "")
+        if not ask:
+            yield from chain.from_iterable(setup.examine(locations, disk, client) for client in CLIENTS)
+            return
+        trials = Trials()
+        disk = disk.replace(ask_client=ask_client, try_hook=trials.try_hook, try_server=trials.try_server)
+        with ThreadPoolExecutor() as pool:
+            yield from chain.from_iterable(
+                pool.map(lambda client: list(setup.examine(locations, disk, client)), CLIENTS)
+            )
+
+    def find_clients(self, *, user: bool) -> dict[str, str]:
+        """Return the clients that are used on this machine and could be set up, each with what shows it."""
+        _refuse_outside(self._start, user, hint=_OUTSIDE)
+        location = _location(self._start, user=False)[0]
+        disk = _disk(_closed_folder(location))
+        traces = {client: setup.find_trace(client, location, disk) for client in CLIENTS}
+        return {client: trace for client, trace in traces.items() if trace}
 
     def _with_next_steps(self, outcome: SetupOutcome, location: Location) -> SetupOutcome:
         twice = [state for state in self.states() if state.client == outcome.client and state.twice]
@@ -150,8 +171,8 @@ def _refuse_outside(start: str, user: bool, *, hint: str) -> None:
         raise NoStore(f"{os.path.abspath(start)} is not inside a project", hint=hint)
 
 
-def _disk(closed: str, ask_client: AskClient | None = None) -> Disk:
-    return Disk(read=lambda path: _read(path, closed), has_program=_is_on_path, names=_names, ask_client=ask_client)
+def _disk(closed: str) -> Disk:
+    return Disk(read=lambda path: _read(path, closed), has_program=_is_on_path, names=_names)
 
 
 def _closed_folder(location: Location) -> str:
@@ -178,6 +199,7 @@ def _location(start: str, *, user: bool) -> tuple[Location, str]:
     location = Location(
         root=here.root,
         user=user,
+        start=os.path.realpath(start),
         variables={name: environ[name] for name in registry.FOLDER_VARIABLES if environ.get(name)},
         windows=sys.platform == "win32",
     )
@@ -315,12 +337,12 @@ def _carry_out(planned: Sequence[_Planned], originals: _SavedFiles, *, mode: int
 def _next_steps(outcome: SetupOutcome, location: Location, start: str) -> Iterator[str]:
     """Yield what the user has to do; steps that cannot be checked are yielded only after a change."""
     client, disk = outcome.client, _disk(_closed_folder(location))
-    state = next((state for state in setup.examine([location], disk) if state.client == client), None)
+    state = next(setup.examine([location], disk, client), None)
     if outcome.changes_something() or (state and state.trusted is False):
         yield setup.module_of(client).next_step(location)
     switch = setup.find_switch(client, location, disk.read)
-    if switch:
-        yield f"{switch.detail}; {switch.remedy}"
+    for fault in (*filter(None, [switch]), *setup.find_faults(client, location, disk)):
+        yield f"{fault.detail}; {fault.remedy}"
     program = location.program[0]
     if setup.has_hooks(client) and not _is_on_path(program):
         yield f"`{program}` is not on PATH: the hooks stay silent until it is; --user writes the absolute path"

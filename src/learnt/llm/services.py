@@ -18,6 +18,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from learnt.llm.calls import FAILED, REFUSED, TIMEOUT, ModelAnswer, ModelRequest, Provider
+from learnt.system.installation import install_command
 from learnt.text.clean import clean, fold
 from learnt.text.json_values import amount, count, dig, text_of, total
 
@@ -39,7 +40,7 @@ def ask(request: ModelRequest, provider: Provider) -> ModelAnswer:
         return ModelAnswer(
             result=FAILED,
             reason=f"the Python package `{provider.name}` is not installed",
-            hint=f"pip install 'learnt[{provider.name}]'",
+            hint=install_command(provider.name),
             may_have_cost=False,
         )
     call = _call_anthropic if provider.name == "anthropic" else _call_openai

@@ -34,15 +34,17 @@ _HAS_CURRENT_WARNING = """
            and warning.brief = brief.id
     )
 """
-# A conversation that was compacted is warned again, and its warning then refers only to the later brief. The earlier
-# briefs are found through the few conversations with warnings, because searching every receipt would be slow.
+# A conversation that was compacted, or whose warning was dropped, is warned again, and its warning then refers only to
+# the later brief. The earlier briefs are found through the few conversations with warnings, because searching every
+# receipt would be slow.
 _HAS_EARLIER_WARNING = f"""
     brief.id in (
         select brief.id
           from warning
           join task on task.project = warning.project and task.id = warning.task
-          join brief on brief.project = task.project and brief.task = task.id and brief.created_at < task.fresh_since
+          join brief on brief.project = task.project and brief.task = task.id
          where warning.project = :project
+           and (brief.created_at < task.fresh_since or brief.delivery = '{MISSED}')
            and brief.occasion in ('tool', 'failure')
            and brief.receipt like :warns
            and not {_HAS_CURRENT_WARNING}
@@ -170,12 +172,12 @@ def today(database: Database, *, since: int) -> Today:
                    and brief.created_at >= :since
                    and brief.delivery <> '{MISSED}'
                    and not {_HAS_WARNING}) as briefs,
-               (select count(*) from warning where project = :project and warned_at >= :since)
-                 + (select count(*)
-                      from brief
-                     where brief.project = :project
-                       and brief.created_at >= :since
-                       and {_HAS_EARLIER_WARNING}) as warnings,
+               (select count(*)
+                  from brief
+                 where brief.project = :project
+                   and brief.created_at >= :since
+                   and brief.delivery <> '{MISSED}'
+                   and {_HAS_WARNING}) as warnings,
                {_count_today(OUTCOMES)},
                (select count(*) from learning where project = :project and status = 'proposed')
                  + (select count(*)

@@ -228,7 +228,7 @@ class Database:
             theirs = self.value("select learnt from migration where number = :number", number=number)
             raise NewerDatabase(
                 f"{self.path} was written by learnt {theirs} (schema {number}); this version supports schema {newest}",
-                hint="upgrade with `pip install -U learnt`, or open a backup",
+                hint="upgrade learnt (in its clone: `git pull`, then `pip install .`), or open a backup",
             )
         return number
 

@@ -7,10 +7,13 @@ to be delivered.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from learnt.model import DELIVERED, MISSED, Value
-from learnt.store.database import Database
+from learnt.store.database import Database, read_json
+
+_FENCED = ("shown", "failed", "unfinished", "notes")  # the parts of a hook's brief between tags with its id
 
 
 class UndecidedBrief(Value):
@@ -22,6 +25,8 @@ class UndecidedBrief(Value):
     occasion: str
     created_at: int
     delivery: str
+    has_id: bool
+    """Whether its text contains its id. If not, it is only a line that asks the agent for something."""
 
 
 class TaskTranscript(Value):
@@ -45,7 +50,7 @@ def list_undecided(database: Database, *, since: int) -> list[UndecidedBrief]:
     """Return the briefs of hooks that are not known to be delivered, oldest first."""
     rows = database.rows(
         f"""
-        select id, task, client, occasion, created_at, delivery
+        select id, task, client, occasion, created_at, delivery, receipt
           from brief
          where project = :project
            and created_at >= :since
@@ -55,7 +60,11 @@ def list_undecided(database: Database, *, since: int) -> list[UndecidedBrief]:
         """,
         since=since,
     )
-    return [UndecidedBrief.from_row(row) for row in rows]
+    return [UndecidedBrief.from_row(row, has_id=_has_id(read_json(row["receipt"]))) for row in rows]
+
+
+def _has_id(receipt: Mapping[str, Any]) -> bool:
+    return any(receipt.get(part) for part in _FENCED)
 
 
 def list_transcripts(database: Database, tasks: Sequence[str]) -> list[TaskTranscript]:

@@ -1,14 +1,15 @@
 """Each client's last hook event, in one small file per client, which every event overwrites.
 
 A hook writes the file at every event, so writing takes one open and one write, without fsync and without further
-imports. Errors are ignored.
+imports. Errors are ignored. For a client that may send an event to several hooks, another file has the identities of
+the last events, so that one hook serves it.
 """
 
 from __future__ import annotations
 
 import os
 
-from learnt.system.files import list_names, make_folders, open_private, read_own
+from learnt.system.files import Locked, list_names, make_folders, open_private, read_own
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,25 +21,31 @@ _MAX_NAME_LENGTH = 60
 _MAX_EVENT_LENGTH = 20
 # The content has a fixed length, so the file is overwritten in place: replacing or truncating it is 50 times slower.
 _LENGTH = 240
+_CLAIMS_ENDING = ".events"
+_IDENTITY_LENGTH = 16
+_MAX_CLAIMS = 64
 
 
 class Fired:
-    """A client's last event: its time, its name, how long the hook took, and the length of the hook's answer."""
+    """A client's last event: its time, its name, how long the hook took, the length of its answer, the conversation."""
 
-    __slots__ = ("at", "chars", "duration_ms", "event")
+    __slots__ = ("at", "chars", "conversation", "duration_ms", "event")
 
-    def __init__(self, *, at: int, event: str, duration_ms: float, chars: int) -> None:
+    def __init__(self, *, at: int, event: str, duration_ms: float, chars: int, conversation: str = "") -> None:
         self.at = at
         self.event = event
         self.duration_ms = duration_ms
         self.chars = chars
+        self.conversation = conversation
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the JSON content."""
+        """Return what is reported, as JSON."""
         return {"at": self.at, "event": self.event, "duration_ms": self.duration_ms, "chars": self.chars}
 
 
-def note(folder: str, client: str, event: str, at: int, duration_ms: float, chars: int) -> None:  # noqa: PLR0917 - one line of a log
+def note(  # noqa: PLR0917 - one line of a log
+    folder: str, client: str, event: str, at: int, duration_ms: float, chars: int, conversation: str = ""
+) -> None:
     """Record in a store's folder that a client's event was served, if possible."""
     if not client.replace("-", "").isalnum() or len(client) > _MAX_NAME_LENGTH:
         return  # unsafe as the name of a file
@@ -46,7 +53,7 @@ def note(folder: str, client: str, event: str, at: int, duration_ms: float, char
 
     fired = Fired(at=at, event=event[:_MAX_EVENT_LENGTH], duration_ms=round(duration_ms, 1), chars=chars)
     path = os.path.join(folder, FOLDER, client + _ENDING)
-    content = json.dumps(fired.as_dict()).encode().ljust(_LENGTH)
+    content = json.dumps({**fired.as_dict(), "conversation": conversation}).encode().ljust(_LENGTH)
     try:
         try:
             _write(path, content)
@@ -57,6 +64,22 @@ def note(folder: str, client: str, event: str, at: int, duration_ms: float, char
             _write(path, content)
     except OSError:
         return
+
+
+def claim(folder: str, client: str, identity: str) -> bool:
+    """Return whether an event is claimed for the first time; True if this cannot be determined."""
+    path = os.path.join(folder, FOLDER, client + _CLAIMS_ENDING)
+    mine = identity[:_IDENTITY_LENGTH].encode()
+    try:
+        make_folders(os.path.dirname(path))
+        with Locked(path):
+            claims = read_own(path, max_bytes=_MAX_CLAIMS * (_IDENTITY_LENGTH + 1)).split()
+            if mine in claims:
+                return False
+            _write(path, b"\n".join([*claims, mine][-_MAX_CLAIMS:]) + b"\n")
+    except OSError:
+        return True
+    return True
 
 
 def read(folder: str) -> dict[str, Fired]:
@@ -93,6 +116,7 @@ def _read_file(path: str) -> Fired | None:
             event=str(fields["event"]),
             duration_ms=float(fields["duration_ms"]),
             chars=int(fields["chars"]),
+            conversation=str(fields.get("conversation", "")),
         )
     except (OSError, ValueError, TypeError, KeyError, RecursionError, OverflowError):
         return None

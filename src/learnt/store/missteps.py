@@ -182,15 +182,17 @@ def was_overcome(database: Database, task: str) -> bool:
 
 
 def warned_since(database: Database, task: str, sign: str, since: int) -> bool:
-    """Return whether a conversation has been warned about a misstep since the given time."""
+    """Return whether a conversation has been warned about a misstep since the given time; a dropped warning is none."""
     return database.has(
-        """
-        select sign
+        f"""
+        select warning.sign
           from warning
-         where project = :project
-           and task = :task
-           and sign = :sign
-           and warned_at >= :since
+          left join brief on brief.project = warning.project and brief.id = warning.brief
+         where warning.project = :project
+           and warning.task = :task
+           and warning.sign = :sign
+           and warning.warned_at >= :since
+           and coalesce(brief.delivery, '') <> '{MISSED}'
         """,
         task=task,
         sign=sign,

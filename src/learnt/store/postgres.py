@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from learnt.errors import InvalidValue, LearntError, TryAgain, WrongRequest
 from learnt.store.database import Database, insert_statement
 from learnt.store.purge import TEXT_COLUMNS
+from learnt.system.installation import install_command
 from learnt.text.redact import without_password, without_password_of
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ try:
 except ImportError as error:
     raise LearntError(
         f"PostgreSQL is configured, but its driver cannot be loaded: {error}",
-        hint="install it with `pip install 'learnt[postgres]'`",
+        hint=f"install it with `{install_command('postgres')}`",
     ) from None
 
 # These parameters hide where a connection goes, or which file's password is sent there.

@@ -103,9 +103,9 @@ class ReadList(Value):
             return f"# within the braces\n{_KEY}: [{_FILE}]"
         return f"{_KEY}: [{_FILE}]"
 
-    def hook_program(self, _content: bytes, /) -> str:
-        """Return an empty string: aider does not start hooks."""
-        return ""
+    def commands(self, _content: bytes, /) -> kit.Commands:
+        """Return no command lines: aider starts neither hooks nor servers."""
+        return kit.Commands()
 
 
 def _lines(text: str) -> list[str]:

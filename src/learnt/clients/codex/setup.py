@@ -3,6 +3,9 @@
 The server has a separate table with a comment directly above it, so that both stay together when Codex rewrites the
 file. The edited file is parsed again, and rejected if its value is not the intended one. At the end of a session, Codex
 stops hooks after three seconds, whatever the timeout is.
+
+A server that is `required` has its tools in the first request, because Codex waits for it. But without that server
+Codex does not start at all, so a project's settings, which colleagues without learnt read too, do not require it.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from learnt import __version__
@@ -24,6 +27,9 @@ from learnt.model import Value
 _SESSION_END_S = 3
 # Codex runs hooks with these statuses. The other statuses are explained to the user.
 _RUN = ("trusted", "managed")
+# What an administrator prescribes; tests look elsewhere.
+MANAGED = "/etc/codex/requirements.toml"
+_START_LIMIT_S = 60
 _MEANINGS = {"untrusted": "not approved yet", "modified": "changed since it was approved"}
 _MAX_EVENTS_LISTED = 3
 _HOLDER = "mcp_servers"
@@ -39,7 +45,11 @@ def hooks(location: kit.Location) -> Mapping[str, Mapping[str, Any]]:
     """Return the hooks by event."""
     command = kit.hook_command(location, "codex", cmd_on_windows=True)
     events = registry.get("codex", "setup").events
-    return {event: kit.hook(command, _SESSION_END_S if event == "SessionEnd" else kit.TIMEOUT_S) for event in events}
+    # Codex lists a hook under its status message, or as "Unnamed hook".
+    named = {"statusMessage": kit.NAME}
+    return {
+        event: kit.hook(command, _SESSION_END_S if event == "SessionEnd" else kit.TIMEOUT_S) | named for event in events
+    }
 
 
 def targets(location: kit.Location) -> list[kit.Target]:
@@ -47,6 +57,8 @@ def targets(location: kit.Location) -> list[kit.Target]:
     folder = _user_folder(location) if location.user else os.path.join(location.root, ".codex")
     # Without this setting, an unattended run could not use the tools that write.
     allowed = {**kit.server(location), "default_tools_approval_mode": "approve"}
+    if location.user:
+        allowed |= {"required": True, "startup_timeout_sec": _START_LIMIT_S}
     return [
         kit.Target(path=os.path.join(folder, "hooks.json"), edit=JsonFile(hooks=hooks(location))),
         kit.Target(path=os.path.join(folder, "config.toml"), edit=ServerTable(server=allowed)),
@@ -78,6 +90,19 @@ def find_switch(location: kit.Location, read: kit.Read) -> kit.Fault | None:
     return None
 
 
+def find_faults(location: kit.Location, disk: kit.Disk) -> Iterator[kit.Fault]:
+    """Yield settings that keep Codex from starting our server, or from running hooks that a person has written."""
+    for folder in (os.path.join(location.root, ".codex"), _user_folder(location)):
+        path = os.path.join(folder, "config.toml")
+        server = _our_server(_read_toml(path, disk.read) or {})
+        if kit.is_our_server(server) and server.get("enabled") is False:
+            switch = f"`enabled` is false under [{_HOLDER}.{kit.NAME}]"
+            yield kit.server_off("Codex", switch, path, remedy="set `enabled` to true")
+    if value_at(_read_toml(MANAGED, disk.read), ("allow_managed_hooks_only",)) is True:
+        remedy = "ask your administrator to allow the hooks; the server works without them"
+        yield kit.switched_off("Codex", "`allow_managed_hooks_only` is true", MANAGED, remedy=remedy)
+
+
 def find_trust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.Disk) -> kit.Trust:
     """Return whether Codex trusts our hooks.
 
@@ -87,7 +112,7 @@ def find_trust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.
     reason, runs_none = _find_distrust(location, targets, disk)
     if not reason:
         return kit.Trust(trusted=True)
-    is_used = _is_used(location, disk)
+    is_used = bool(kit.find_trace("codex", location, disk))
     if not is_used:
         reason = f"{reason}; but Codex is not on this machine: it is not on PATH, and its folder has no other files"
     elif not disk.has_program("codex"):
@@ -162,21 +187,6 @@ def _describe_distrust(statuses: Mapping[str, str]) -> tuple[str, bool]:
     return f"Codex does not trust these hooks, and does not run them: {', '.join(reasons)}", runs_none
 
 
-def _is_used(location: kit.Location, disk: kit.Disk) -> bool:
-    """Return whether Codex is on PATH or its folder has files other than ours."""
-    if disk.has_program("codex"):
-        return True
-    files = targets(location.replace(user=True))
-    config = files[-1]
-    if set(disk.names(os.path.dirname(config.path))) - {os.path.basename(file.path) for file in files}:
-        return True
-    try:
-        content = disk.read(config.path)
-        return content is not None and bool(config.edit.remove(content, None))
-    except (kit.Unfit, LearntError):
-        return True  # we did not write this file
-
-
 def _read_toml(path: str, read: kit.Read) -> dict[str, Any] | None:
     try:
         return _parse((read(path) or b"").decode("utf-8-sig", "replace"))
@@ -238,9 +248,9 @@ class ServerTable(Value):
             return "\n".join([f"# so that the table `{_HOLDER}.{kit.NAME}`, which is there, says", *lines])
         return "\n".join([f"[{_HOLDER}.{kit.NAME}]", *lines])
 
-    def hook_program(self, _content: bytes, /) -> str:
-        """Return an empty string: none of our hooks are in this file."""
-        return ""
+    def commands(self, content: bytes, /) -> kit.Commands:
+        server = _our_server(_read(kit.decode(content)[1]))
+        return kit.Commands(server=kit.server_words(server) if kit.is_our_server(server) else ())
 
     def _lines(self, current: Mapping[str, Any]) -> list[str]:
         # JSON and TOML use the same syntax for strings and lists of strings.

@@ -7,7 +7,7 @@ are in milliseconds.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from learnt.clients import registry
@@ -65,14 +65,42 @@ def find_switch(location: kit.Location, read: kit.Read) -> kit.Fault | None:
     return None
 
 
+def find_faults(location: kit.Location, disk: kit.Disk) -> Iterator[kit.Fault]:
+    """Yield what keeps Gemini CLI from our server or our settings, and an extension that does the same again."""
+    if kit.find_trace("gemini", location, disk):
+        yield from kit.below_root("Gemini CLI", location, again="learnt install gemini")
+    home = os.path.join(_user_folder(location), ".gemini")
+    switches = os.path.join(home, "mcp-server-enablement.json")
+    if value_at(read_json(switches, disk.read), (kit.NAME, "enabled")) is False:
+        remedy = f"`/mcp enable {kit.NAME}` in Gemini CLI"
+        yield kit.server_off("Gemini CLI", f"`{kit.NAME}` is disabled", switches, remedy=remedy)
+    for path in (_settings(location.root), _settings(_user_folder(location))):
+        servers = value_at(read_json(path, disk.read, WITH_COMMENTS), ("mcp",))
+        excluded, allowed = (value_at(servers, (name,)) for name in ("excluded", "allowed"))
+        if isinstance(excluded, list) and kit.NAME in excluded:
+            remedy = f"take `{kit.NAME}` out of `mcp.excluded`"
+            yield kit.server_off("Gemini CLI", f"`mcp.excluded` lists `{kit.NAME}`", path, remedy=remedy)
+        elif isinstance(allowed, list) and kit.NAME not in allowed:
+            remedy = f"add `{kit.NAME}` to `mcp.allowed`"
+            yield kit.server_off("Gemini CLI", f"`mcp.allowed` does not list `{kit.NAME}`", path, remedy=remedy)
+    extension = os.path.join(home, "extensions", kit.NAME)
+    if disk.names(extension):
+        detail = f"the extension in {extension} does the same, so that every hook runs twice"
+        yield kit.Fault(detail=detail, remedy="`gemini extensions uninstall learnt`, or `learnt uninstall gemini`")
+
+
 def find_trust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.Disk) -> kit.Trust:
-    """Return whether Gemini CLI trusts the project's folder."""
+    """Return whether Gemini CLI trusts the project's folder; it must, unless the user has turned that off."""
     if location.user:
         return kit.Trust()
     levels = read_json(os.path.join(_user_folder(location), ".gemini", "trustedFolders.json"), disk.read)
     trusted = _trusts(location.root, levels)
-    reason = f"Gemini CLI does not trust {location.root}, and does not run its hooks" if trusted is False else ""
-    return kit.Trust(trusted=trusted, reason=reason, runs_none=True)
+    own = read_json(_settings(_user_folder(location)), disk.read, WITH_COMMENTS)
+    is_used = bool(kit.find_trace("gemini", location, disk))
+    if trusted is None and (not is_used or value_at(own, ("security", "folderTrust", "enabled")) is False):
+        return kit.Trust()
+    reason = "" if trusted else f"Gemini CLI does not trust {location.root}, and does not run its hooks"
+    return kit.Trust(trusted=bool(trusted), reason=reason, runs_none=True, matters=is_used)
 
 
 def _trusts(root: str, levels: object) -> bool | None:
@@ -80,9 +108,4 @@ def _trusts(root: str, levels: object) -> bool | None:
     trusted: dict[str, bool] = {}
     for path, level in levels.items() if isinstance(levels, dict) else ():
         trusted[os.path.dirname(path) if level == "TRUST_PARENT" else path] = level != "DO_NOT_TRUST"
-    while root not in trusted:
-        above = os.path.dirname(root)
-        if above == root:
-            return None
-        root = above
-    return trusted[root]
+    return next((trusted[folder] for folder in kit.folders_up(root) if folder in trusted), None)

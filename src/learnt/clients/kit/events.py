@@ -37,7 +37,10 @@ _MAX_TRANSCRIPT_BYTES = 2_000_000
 _FORKS = "SubagentStop"  # internal forks, for example for a summary, also send it, but without an agent's name
 _WITHOUT_WORDS = "StopFailure"  # its last message is not the agent's: the client reports the failure in it
 # How transcripts identify the agent.
-_SPEAKERS = (b'"assistant"', *(b'"%s"' % client.name.encode() for client in registry.CLIENTS if client.speaks_by_name))
+_SPEAKERS = (
+    *(b'"assistant"', b'"assistant.message"'),
+    *(b'"%s"' % client.name.encode() for client in registry.CLIENTS if client.speaks_by_name),
+)
 _BY_CLIENT = b'"isApiErrorMessage":true'  # the client wrote this message, after a service error
 # The arguments of these slash commands are for the client. The text after others, such as `/plan`, is a task.
 _SLASH_COMMANDS = frozenset(
@@ -60,8 +63,8 @@ class HookEvent(Value):
     name: str
     """The client's name for the event."""
     kind: str
-    """`session`, `prompt`, `agent` (a sub-agent starts), `call` (of a tool), `result` (of a call), `compaction`, `stop`
-    or `end`."""
+    """`session`, `prompt`, `agent` (a sub-agent starts), `call` (of a tool), `result` (of a call), `stop` or
+    `end`."""
     session: str
     agent_id: str = ""
     agent: str = ""
@@ -78,6 +81,10 @@ class HookEvent(Value):
     """For a call and a result, the command line."""
     paths: tuple[str, ...] = ()
     """For a call and a result, the edited files."""
+    errand: str = ""
+    """For a call that starts a sub-agent, what the sub-agent is to do, if no later event tells it."""
+    errand_for: str = ""
+    """The kind of that sub-agent."""
     failed: bool | None = None
     """For a result, whether the call failed; None if this is unknown, or if it neither failed nor succeeded."""
     output: str = ""
@@ -86,6 +93,8 @@ class HookEvent(Value):
     goes_on: bool = False
     """For a stop, whether a hook has made the agent go on already."""
     transcript: str = ""
+    identity: str = ""
+    """What distinguishes the event from all others, if the client may send it to several hooks."""
 
     @property
     def is_end(self) -> bool:
@@ -113,7 +122,7 @@ def read_event(payload: Mapping[str, Any], client: str) -> HookEvent | None:
     if kind is None or not session:
         return None
     event = HookEvent(
-        client=_name_served(client) or _name_served(_text(payload.get("client"))) or registry.recognise(name, payload),
+        client=_find_sender(name, payload, client),
         name=name,
         kind=kind,
         session=session,
@@ -125,14 +134,32 @@ def read_event(payload: Mapping[str, Any], client: str) -> HookEvent | None:
     )
     if name == _FORKS and not event.agent:
         return None
-    if kind == "prompt":
+    sender = registry.find(event.client)
+    event = _add_content(event, payload)
+    if sender is None or not sender.adapts_events:
+        return event
+    adapted: HookEvent | None = registry.load(sender, "hooks").adapt_event(event, payload)
+    return adapted
+
+
+def _add_content(event: HookEvent, payload: Mapping[str, Any]) -> HookEvent:
+    if event.kind == "prompt":
         words = strip_prompt(_text(payload.get("prompt")))
         return event.replace(prompt=_prompt(words), follows_command=words.lstrip().startswith("/"))
-    if kind == "stop":
-        text = payload.get("last_assistant_message", payload.get("prompt_response")) if name != _WITHOUT_WORDS else None
+    if event.kind == "stop":
+        is_told = event.name != _WITHOUT_WORDS
+        text = payload.get("last_assistant_message", payload.get("prompt_response")) if is_told else None
         said = beginning_and_end(text, _HALF_MESSAGE_LENGTH) if isinstance(text, str) else None
         return event.replace(said=said, goes_on=payload.get("stop_hook_active") is not False)
-    return _add_tool(event, payload) if kind in ("call", "result") else event
+    return _add_tool(event, payload) if event.kind in ("call", "result") else event
+
+
+def _find_sender(name: str, payload: Mapping[str, Any], client: str) -> str:
+    """Return the client that sent an event to a hook of `client`; another client may run that hook, too."""
+    expected = _name_served(client) or _name_served(_text(payload.get("client")))
+    recognised = registry.recognise(name, payload)
+    sender = registry.find(recognised)
+    return recognised if not expected or (sender and sender.runs_hooks_of == expected) else expected
 
 
 def _name_served(name: str) -> str:
@@ -153,6 +180,12 @@ def hears_in_time(event: HookEvent) -> bool:
     return client is None or client.hears_in_time
 
 
+def briefs_at_first_prompt(event: HookEvent) -> bool:
+    """Return whether what is said at the start of a conversation must come with its first prompt."""
+    client = registry.find(event.client)
+    return client is not None and client.briefs_at_first_prompt
+
+
 def shows_messages(event: HookEvent) -> bool:
     """Return whether the person sees a message in the answer to this event."""
     client = registry.find(event.client)
@@ -160,19 +193,23 @@ def shows_messages(event: HookEvent) -> bool:
 
 
 def answer(event: HookEvent, text: str, *, denies: bool = False, message: str = "") -> str:
-    """Return the hook output that passes a text to the model, or that denies a call; `message` is for the person."""
+    """Return the hook output that passes a text to the model, or that denies a call; `message` is for the person.
+
+    A call of our own server's tools is permitted, so that a client need not be told in a project's settings.
+    """
+    client = registry.find(event.client)
+    if client and client.own_tools and event.kind == "call" and event.tool.startswith(client.own_tools):
+        return _as_json({"hookSpecificOutput": {"hookEventName": event.name, "permissionDecision": "allow"}})
     if not text:
         return tell_person(message) if message else ""
-    client = registry.find(event.client)
     if event.is_end:
         return _as_json({"decision": client.stop_decision, "reason": text}) if client and event.may_go_on else ""
     if denies and client and client.deny_format == "decision":
         return _as_json({"decision": "deny", "reason": text})
-    if event.kind == "compaction" and (client is None or client.compaction_format != "context"):
-        return f"{text}\n" if client and client.compaction_format == "text" else ""
     body = {"permissionDecision": "deny", "permissionDecisionReason": text} if denies else {"additionalContext": text}
     told = {"systemMessage": message} if message else {}
-    return _as_json({"hookSpecificOutput": {"hookEventName": event.name, **body}, **told})
+    top = body if client and "top" in client.context_levels and not denies else {}
+    return _as_json({"hookSpecificOutput": {"hookEventName": event.name, **body}, **top, **told})
 
 
 def tell_person(text: str) -> str:
@@ -225,9 +262,18 @@ def _add_tool(event: HookEvent, payload: Mapping[str, Any]) -> HookEvent:
         paths = (path,) if path else _list_patched(command_line(first_value(arguments, (*_PATCHES, *COMMANDS))))
         event = event.replace(paths=paths)
     if event.kind == "call":
-        return event.replace(tool=tool)
+        return _add_errand(event.replace(tool=tool), arguments)
     failed, output = _result(event, payload, runs=does == "run")
     return event.replace(tool=tool, failed=failed, output=last_words(output, _MAX_OUTPUT_LENGTH))
+
+
+def _add_errand(event: HookEvent, arguments: Mapping[str, Any]) -> HookEvent:
+    client = registry.find(event.client or registry.DEFAULT)
+    if client is None or event.tool not in client.errand_tools:
+        return event
+    texts = filter(None, (_text(arguments.get(key)) for key in ("description", "prompt")))
+    errand = beginning_and_end("\n".join(texts), _HALF_PROMPT_LENGTH)
+    return event.replace(errand=errand, errand_for=_text(arguments.get("subagent_type")))
 
 
 def _result(event: HookEvent, payload: Mapping[str, Any], *, runs: bool) -> tuple[bool | None, str]:

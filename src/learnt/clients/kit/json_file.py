@@ -17,7 +17,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from learnt.clients.kit.setup import NAME, Read, Unfit, decode, find_hooks, first_word, is_our_server
+from learnt.clients.kit.setup import (
+    NAME,
+    Commands,
+    Read,
+    Unfit,
+    decode,
+    find_hooks,
+    hook_words,
+    is_our_server,
+    server_words,
+)
 from learnt.errors import LearntError
 from learnt.model import Value
 
@@ -25,7 +35,8 @@ Path = Sequence[str | int]
 
 # The JSON extensions that a client reads.
 PLAIN, WITH_COMMENTS, WITH_COMMENTS_AND_COMMAS = range(3)
-_HOOKS = "hooks"
+_HOOKS, _ARGUMENTS = "hooks", "args"
+_NAMED = "statusMessage"  # what a person calls a hook stays
 _SPACE = " \t\r\n"
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*+"', re.S)
 _STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*+"|//[^\r\n]*+|/\*.*?\*/', re.S)
@@ -40,13 +51,14 @@ _INDENTED = re.compile(r"\n([ \t]+)\S")
 class JsonFile(Value):
     """Our entries in one file: `hooks` by event, a `server` below the key in `servers`, and `words` by the list's path.
 
-    `fresh` is the initial content of a new file.
+    `outdated` are words of earlier versions. `fresh` is the initial content of a new file.
     """
 
     hooks: Mapping[str, Mapping[str, Any]] = {}
     servers: str = ""
     server: Mapping[str, Any] = {}
     words: Mapping[tuple[str, ...], str] = {}
+    outdated: Mapping[tuple[str, ...], str] = {}
     fresh: Mapping[str, Any] = {}
     dialect: int = PLAIN
 
@@ -65,6 +77,8 @@ class JsonFile(Value):
             words = value_at(self._value(changed), path)
             if not isinstance(words, list) or word not in words:
                 changed = append(changed, path, word)
+        for path, word in self.outdated.items():
+            changed = self._cut_word(changed, path, word, "", {})
         self._value(changed)  # raises if the result cannot be read
         return (mark + changed).encode()
 
@@ -79,10 +93,9 @@ class JsonFile(Value):
         if self.servers and is_our_server(value_at(self._value(text), (self.servers, NAME))):
             text = cut(text, (self.servers, NAME))
             text = self._drop_empty(text, (self.servers,), original_text, original)
-        for path, word in self.words.items():
-            words = value_at(self._value(text), path)
-            if isinstance(words, list) and word in words and word not in (value_at(original, path) or []):
-                text = self._drop_empty(cut(text, (*path, words.index(word))), path, original_text, original)
+        for path, word in (*self.words.items(), *self.outdated.items()):
+            if word not in (value_at(original, path) or []):
+                text = self._cut_word(text, path, word, original_text, original)
         if before is None and self._value(text) in ({}, dict(self.fresh)):
             return None
         if not self._value(text) and original == {} and original_text.strip():
@@ -104,11 +117,16 @@ class JsonFile(Value):
             parts.append(f"  {json.dumps(key)}: {{\n{lines}\n  }}")
         return "{\n" + ",\n".join(parts) + "\n}"
 
-    def hook_program(self, content: bytes, /) -> str:
+    def commands(self, content: bytes, /) -> Commands:
         text = decode(content)[1]
-        for event, group, position in self._our_hooks(text) if text.strip() else ():
-            return first_word(str(value_at(self._value(text), (_HOOKS, event, group, _HOOKS, position, "command"))))
-        return ""
+        value = self._value(text) if text.strip() else {}
+        places = find_hooks(value) if self.hooks else ()
+        hooks = [value_at(value, (_HOOKS, event, group, _HOOKS, position)) for event, group, position in places]
+        server = value_at(value, (self.servers, NAME)) if self.servers else None
+        return Commands(
+            hooks=tuple(dict.fromkeys(map(hook_words, hooks))),
+            server=server_words(server) if is_our_server(server) else (),
+        )
 
     def _value(self, text: str) -> Any:
         return parse(text, self.dialect)
@@ -123,7 +141,7 @@ class JsonFile(Value):
         for event, group, position in self._our_hooks(text):
             if event in self.hooks and event not in updated_events:
                 updated_events.add(event)
-                text = self._update(text, (_HOOKS, event, group, _HOOKS, position), self.hooks[event])
+                text = self._update_hook(text, (_HOOKS, event, group, _HOOKS, position), self.hooks[event])
             else:
                 surplus.append((event, group, position))
         for hook in reversed(surplus):
@@ -133,12 +151,23 @@ class JsonFile(Value):
                 text = append(text, (_HOOKS, event), {_HOOKS: [dict(handler)]})
         return text
 
+    def _update_hook(self, text: str, path: Path, wanted: Mapping[str, Any]) -> str:
+        """Return the text with our hook as it should be; without `args`, the command is a line for a shell."""
+        text = self._update(text, path, wanted)
+        return text if _ARGUMENTS in wanted else cut(text, (*path, _ARGUMENTS))
+
     def _cut_hook(self, text: str, hook: tuple[str, int, int], original_text: str, original: Any) -> str:
         """Return the text without a hook, and without the hook's group if nothing else is in it."""
         event, group, position = hook
         alone = len(value_at(self._value(text), (_HOOKS, event, group, _HOOKS))) == 1
         text = cut(text, (_HOOKS, event, group) if alone else (_HOOKS, event, group, _HOOKS, position))
         return self._drop_empty(text, (_HOOKS, event), original_text, original)
+
+    def _cut_word(self, text: str, path: Path, word: str, original_text: str, original: Any) -> str:
+        words = value_at(self._value(text), path)
+        if not isinstance(words, list) or word not in words:
+            return text
+        return self._drop_empty(cut(text, (*path, words.index(word))), path, original_text, original)
 
     def _add_server(self, text: str) -> str:
         path = (self.servers, NAME)
@@ -152,7 +181,7 @@ class JsonFile(Value):
     def _update(self, text: str, path: Path, wanted: Mapping[str, Any]) -> str:
         current = value_at(self._value(text), path)
         for key, value in wanted.items():
-            if current.get(key) != value:
+            if current.get(key) != value and not (key == _NAMED and key in current):
                 text = put(text, (*path, key), value)
         return text
 

@@ -1,14 +1,15 @@
 """Set up clients: which files are edited and how, and whether a setup works.
 
-A client's `setup` module provides `targets`, `next_step`, `find_switch` and `find_trust`. An `Edit` works on a file's
-bytes: `add` inserts our settings, or changes nothing if the file already has them, and `remove` removes them without
-changing any other byte. A file that cannot be edited safely raises Unfit, and `by_hand` returns the text for a person
-to add.
+A client's `setup` module provides `targets`, `next_step`, `find_switch` and `find_trust`, and can provide `find_faults`
+and `user_folder`. An `Edit` works on a file's bytes: `add` inserts our settings, or changes nothing if the file already
+has them, and `remove` removes them without changing any other byte. A file that cannot be edited safely raises Unfit,
+and `by_hand` returns the text for a person to add.
 Nothing here writes, starts a process, or reads the environment.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,6 +25,7 @@ TIMEOUT_S = 5
 NAME = "learnt"
 _OUR_HOOK = re.compile(r"(?<![\w.-])learnt(?:\.exe|\.cmd)?[\"'\\]*\s+hook\b")
 _OUR_SERVER = re.compile(r"(?<![\w.-])learnt(?:\.exe|\.cmd)?[\"'\\]*\s+mcp$")
+_IN_SHELL = ("sh", "-c")
 _BOM = b"\xef\xbb\xbf"
 Read = Callable[[str], bytes | None]
 
@@ -40,11 +42,12 @@ class Location(Value):
     """Where a client is set up, which is a project or the user's own settings.
 
     `variables` has the `registry.FOLDER_VARIABLES` that are set. `program` has the words that start learnt: its name,
-    to be found on PATH, or its path.
+    to be found on PATH, or its path. `start` is the folder that the person is in; empty if that does not matter.
     """
 
     root: str
     user: bool = False
+    start: str = ""
     variables: Mapping[str, str] = {}
     program: tuple[str, ...] = (NAME,)
     windows: bool = False
@@ -55,6 +58,14 @@ class Location(Value):
         if not folder:
             raise WrongRequest("your home folder is unknown", hint=f"set HOME, or {variable}")
         return folder
+
+
+class Commands(Value):
+    """The command lines of ours in a settings file, as its client starts them."""
+
+    hooks: tuple[tuple[str, ...], ...] = ()
+    server: tuple[str, ...] = ()
+    """Empty if the file has no server."""
 
 
 class Edit(Protocol):
@@ -72,8 +83,8 @@ class Edit(Protocol):
     def by_hand(self, content: bytes | None, /) -> str:
         """Return the text that a person can add to the file; empty if only `add` can write it."""
 
-    def hook_program(self, content: bytes, /) -> str:
-        """Return the program that our hooks in the file start; empty if it is unknown or there are no hooks."""
+    def commands(self, content: bytes, /) -> Commands:
+        """Return the command lines of our hooks and our server in the file, without those that are unknown."""
 
 
 class Target(Value):
@@ -97,6 +108,20 @@ class Question(Value):
 AskClient = Callable[[Question], Mapping[str, Any] | None]
 
 
+class Trial(Value):
+    """What came of a command line of ours that was started as a client starts it."""
+
+    fault: str = ""
+    """Why it does not work; empty if it works."""
+    remedy: str = ""
+    version: str = ""
+    """The version of learnt that answered."""
+
+
+Try = Callable[[tuple[str, ...], str], Trial]
+"""Starts a command line in a folder."""
+
+
 class Disk(Value):
     """Access to the machine's files and programs, and to a client's program."""
 
@@ -106,6 +131,10 @@ class Disk(Value):
     """Returns the names in a folder."""
     ask_client: AskClient | None = None
     """Returns the client's reply, None if there is none. It is not set if clients must not be started."""
+    try_hook: Try | None = None
+    """Sends a harmless event to a hook. It is not set if nothing must be started."""
+    try_server: Try | None = None
+    """Asks an MCP server for its tools. It is not set if nothing must be started."""
 
 
 class Fault(Value):
@@ -161,6 +190,8 @@ class ClientState(Value):
     """What the user has to do before the client runs our hooks."""
     trusted: bool | None = None
     """Whether the client trusts our hooks; None if this cannot be determined."""
+    answers: Mapping[str, bool] = {}
+    """Whether our `hooks` and our `server` answered when they were started as the client starts them."""
     ignored_files: tuple[str, ...] = ()
     """The files whose hooks the client would not run. A hook that has fired since they were written disproves this."""
 
@@ -189,34 +220,88 @@ def has_hooks(client: str) -> bool:
     return bool(registry.get(client, "setup").events)
 
 
-def examine(locations: Sequence[Location], disk: Disk) -> Iterator[ClientState]:
-    """Yield the state of each client that is set up in one of the locations. Nothing is changed."""
-    for client in registry.setup_names():
-        paths: dict[str, Location] = {}
-        for location in locations:
-            try:
-                files = targets(client, location)
-            except LearntError:
-                continue
-            ours = [target for target in files if _has_settings(target, disk)]
-            if ours and ours[0].path not in paths:
-                paths[ours[0].path] = location
-                yield _examine_one(client, location, ours, disk)
-        if len(paths) > 1:
-            detail = f"set up in {' and in '.join(paths)}, so that every hook runs twice"
-            remedy = f"`learnt uninstall {client}`, or the same with --user"
-            yield ClientState(client=client, fine=False, detail=detail, remedy=remedy, twice=True)
+def find_faults(client: str, location: Location, disk: Disk) -> Iterator[Fault]:
+    """Yield what prevents a client from using our settings, apart from the switch and the trust for hooks."""
+    find = getattr(module_of(client), "find_faults", None)
+    try:
+        yield from find(location, disk) if find else ()
+    except LearntError:
+        return  # the home folder is unknown
+
+
+def find_trace(client: str, location: Location, disk: Disk) -> str:
+    """Return what shows that a client is used on this machine: its program, or its own folder; empty if nothing."""
+    name = registry.get(client, "setup").name
+    if disk.has_program(name):
+        return f"`{name}` is on PATH"
+    try:
+        files = targets(client, location.replace(user=True))
+        find = getattr(module_of(client), "user_folder", None)
+        folder = find(location) if find else os.path.dirname(files[0].path)
+    except LearntError:
+        return ""  # it has no settings for the user, or the home folder is unknown
+    return f"{folder} exists" if _has_other_files(folder, files, disk) else ""
+
+
+def _has_other_files(folder: str, files: Sequence[Target], disk: Disk) -> bool:
+    """Return whether a client's folder has anything that is not ours."""
+    ours = {os.path.relpath(target.path, folder): target for target in files}
+    if set(disk.names(folder)) - {path.partition(os.sep)[0] for path in ours}:
+        return True
+    return any(_has_other_settings(target, disk) for target in ours.values())
+
+
+def _has_other_settings(target: Target, disk: Disk) -> bool:
+    try:
+        content = disk.read(target.path)
+        return content is not None and bool(target.edit.remove(content, None))
+    except (Unfit, LearntError):
+        return True  # we did not write this file
+
+
+def examine(locations: Sequence[Location], disk: Disk, client: str) -> Iterator[ClientState]:
+    """Yield the state of a client in each of the locations in which it is set up. Nothing is changed."""
+    paths: dict[str, Location] = {}
+    for location in locations:
+        try:
+            files = targets(client, location)
+        except LearntError:
+            continue
+        ours = [target for target in files if _has_settings(target, disk)]
+        if ours and ours[0].path not in paths:
+            paths[ours[0].path] = location
+            yield _examine_one(client, location, ours, disk)
+    if len(paths) > 1:
+        detail = f"set up in {' and in '.join(paths)}, so that every hook runs twice"
+        remedy = f"`learnt uninstall {client}`, or the same with --user"
+        yield ClientState(client=client, fine=False, detail=detail, remedy=remedy, twice=True)
 
 
 def _examine_one(client: str, location: Location, ours: list[Target], disk: Disk) -> ClientState:
     where = ", ".join(target.path for target in ours)
     next_step = module_of(client).next_step(location)
-    possible = (find_switch(client, location, disk.read), _find_gap(client, location, ours, disk))
-    if faults := [fault for fault in possible if fault is not None]:
-        detail = f"in {where}, but {', and '.join(fault.detail for fault in faults)}"
-        remedy = "; ".join(fault.remedy for fault in faults)
-        return ClientState(client=client, fine=False, detail=detail, remedy=remedy, next_step=next_step)
+    gap = _find_gap(client, location, ours, disk)
+    trials = _try_commands(location, ours, disk) if gap is None else {}
+    answers = {name: not trial.fault for name, trial in trials.items()}
+    possible = (
+        find_switch(client, location, disk.read),
+        gap,
+        *find_faults(client, location, disk),
+        *(Fault(detail=trial.fault, remedy=trial.remedy) for trial in trials.values() if trial.fault),
+    )
     trust = module_of(client).find_trust(location, ours, disk)
+    if faults := [fault for fault in possible if fault is not None]:
+        if trust.reason and trust.matters:
+            faults.append(Fault(detail=trust.reason, remedy=next_step))
+        return ClientState(
+            client=client,
+            fine=False,
+            detail=f"in {where}, but {', and '.join(fault.detail for fault in faults)}",
+            remedy="; ".join(dict.fromkeys(fault.remedy for fault in faults)),
+            next_step=next_step,
+            trusted=trust.trusted,
+            answers=answers,
+        )
     if trust.reason:
         return ClientState(
             client=client,
@@ -225,17 +310,40 @@ def _examine_one(client: str, location: Location, ours: list[Target], disk: Disk
             remedy=next_step,
             next_step=next_step,
             trusted=False,
+            answers=answers,
             ignored_files=tuple(target.path for target in ours) if trust.runs_none else (),
         )
-    detail = f"in {where}{', and trusted' if trust.trusted else ''}"
-    return ClientState(client=client, fine=True, detail=detail, next_step=next_step, trusted=trust.trusted)
+    tried = f", and {' and '.join(answers)} answer{'s' * (list(answers) == ['server'])}" if answers else ""
+    detail = f"in {where}{', and trusted' if trust.trusted else ''}{tried}"
+    return ClientState(
+        client=client, fine=True, detail=detail, next_step=next_step, trusted=trust.trusted, answers=answers
+    )
+
+
+def find_commands(files: Sequence[Target], disk: Disk) -> Commands:
+    """Return the command lines of ours in a client's files."""
+    found = [target.edit.commands(disk.read(target.path) or b"") for target in files]
+    hooks = dict.fromkeys(words for commands in found for words in commands.hooks)
+    return Commands(hooks=tuple(hooks), server=next((one.server for one in found if one.server), ()))
+
+
+def _try_commands(location: Location, ours: Sequence[Target], disk: Disk) -> dict[str, Trial]:
+    """Return what came of starting our hooks and our server, as far as the client has them."""
+    commands = find_commands(ours, disk)
+    trials: dict[str, Trial] = {}
+    if disk.try_hook:
+        tried = [disk.try_hook(words, location.root) for words in commands.hooks]
+        trials |= {"hooks": next((trial for trial in tried if trial.fault), tried[0])} if tried else {}
+    if disk.try_server and commands.server:
+        trials["server"] = disk.try_server(commands.server, location.root)
+    return trials
 
 
 def _find_gap(client: str, location: Location, ours: list[Target], disk: Disk) -> Fault | None:
     """Return what is missing in a client's setup; None if it is complete and learnt can be started."""
     again = f"`learnt install {client}{' --user' if location.user else ''}`"
-    programs = (target.edit.hook_program(disk.read(target.path) or b"") for target in ours)
-    program = next(filter(None, programs), location.program[0])
+    hooks = find_commands(ours, disk).hooks
+    program = next(filter(None, map(program_of, hooks)), location.program[0])
     if has_hooks(client) and not disk.has_program(program):
         if program == NAME:
             return Fault(detail=f"{program} is not on PATH", remedy=f"put {NAME} on PATH")
@@ -262,13 +370,37 @@ def _is_stale(target: Target, disk: Disk) -> bool:
         return True
 
 
-def first_word(command: str) -> str:
-    """Return the program that a hook's command line starts."""
+def program_of(words: Sequence[str]) -> str:
+    """Return the program that a command line starts, in a shell or not; empty if it is unknown."""
     try:
-        words = shlex.split(command)
-        return shlex.split(words[2])[0] if words[:2] == ["sh", "-c"] else words[0]
+        while tuple(words[:2]) == _IN_SHELL:
+            words = shlex.split(words[2])
+        return words[0]
     except (ValueError, IndexError):
         return ""
+
+
+def folders_up(folder: str) -> Iterator[str]:
+    """Yield a folder and all folders above it."""
+    while True:
+        yield folder
+        above = os.path.dirname(folder)
+        if above == folder:
+            return
+        folder = above
+
+
+def below_root(title: str, location: Location, *, again: str) -> Iterator[Fault]:
+    """Yield the fault of a client that reads a project's settings only in the folder in which it is started."""
+    start = location.start or location.root
+    if not location.user and start != location.root:
+        detail = f"{title} reads them only if it is started in {location.root}, and this is {start}"
+        yield Fault(detail=detail, remedy=f"start {title} in {location.root}, or use `{again} --user` instead")
+
+
+def server_off(title: str, switch: str, path: str, *, remedy: str) -> Fault:
+    """Return the fault for a client whose settings keep it from starting our server."""
+    return Fault(detail=f"{title} does not start our server here ({switch} in {path})", remedy=remedy)
 
 
 def switched_off(title: str, switch: str, path: str, *, remedy: str) -> Fault:
@@ -285,13 +417,23 @@ def hook_command(location: Location, client: str, *, cmd_on_windows: bool = Fals
     if location.windows and cmd_on_windows:
         line = " ".join(f'"{word}"' if " " in word else word for word in words)
         return f'cmd /d /c "{line} 2>nul || exit /b 0"'
-    line = " ".join(shlex.quote(word) for word in words)
-    return f"sh -c {shlex.quote(f'{line} 2>/dev/null || exit 0')}"
+    return f"sh -c {shlex.quote(shell_line(words))}"
+
+
+def shell_line(words: Sequence[str]) -> str:
+    """Return words as a line for a POSIX shell that prints nothing and succeeds if their program is missing."""
+    return f"{' '.join(shlex.quote(word) for word in words)} 2>/dev/null || exit 0"
 
 
 def hook(command: str, timeout: int) -> dict[str, Any]:
     """Return a hook in the clients' format. The timeout's unit depends on the client."""
     return {"type": "command", "command": command, "timeout": timeout}
+
+
+def hook_words(handler: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the command line of a hook in the clients' format: a line for a shell, or a program with arguments."""
+    command, words = str(handler.get("command", "")), handler.get("args")
+    return (command, *map(str, words)) if isinstance(words, list) else (*_IN_SHELL, command)
 
 
 def server(location: Location) -> dict[str, Any]:
@@ -307,17 +449,22 @@ def find_hooks(settings: object) -> Iterator[tuple[str, int, int]]:
         for number, group in enumerate(groups if isinstance(groups, list) else ()):
             handlers = group.get("hooks") if isinstance(group, dict) else None
             for position, handler in enumerate(handlers if isinstance(handlers, list) else ()):
-                if isinstance(handler, dict) and _OUR_HOOK.search(str(handler.get("command", ""))):
+                if isinstance(handler, dict) and _OUR_HOOK.search(" ".join(hook_words(handler))):
                     yield event, number, position
 
 
 def is_our_server(entry: object) -> bool:
     """Return whether an MCP server is ours."""
+    return bool(_OUR_SERVER.search(" ".join(server_words(entry))))
+
+
+def server_words(entry: object) -> tuple[str, ...]:
+    """Return the command line of an MCP server in a client's settings; empty if there is none."""
     if not isinstance(entry, dict):
-        return False
+        return ()
     command, words = entry.get("command"), entry.get("args")
     line = [*(command if isinstance(command, list) else [command]), *(words if isinstance(words, list) else [])]
-    return bool(_OUR_SERVER.search(" ".join(map(str, line))))
+    return tuple(map(str, line))
 
 
 def decode(content: bytes) -> tuple[str, str]:
@@ -333,6 +480,7 @@ class WholeFile(Value):
     """Writes and removes a file that is entirely ours. Its first line says so."""
 
     text: str
+    find_commands: Callable[[bytes], Commands] = lambda _content: Commands()
 
     def add(self, content: bytes | None) -> bytes:
         if content and content.strip() and not self.has_settings(content):
@@ -349,6 +497,5 @@ class WholeFile(Value):
         """Return an empty string: a plugin is too long to write by hand."""
         return ""
 
-    def hook_program(self, _content: bytes, /) -> str:
-        """Return an empty string: the file has no hooks in a client's format."""
-        return ""
+    def commands(self, content: bytes, /) -> Commands:
+        return self.find_commands(content)

@@ -29,7 +29,7 @@ from learnt.errors import WrongRequest
 from learnt.model import Value
 from learnt.system.files import open_to_read
 from learnt.text.clean import clean
-from learnt.text.fence import NAME, strip_answer, strip_prompt
+from learnt.text.fence import NAME, NOTICE, strip_answer, strip_prompt
 from learnt.text.json_values import dig, parsed, text_of
 
 # Only the beginning and the end of a longer text are kept in a step.
@@ -40,8 +40,8 @@ _MAX_NAME_LENGTH = 4_000
 _MAX_OPEN_CALLS = 1_000
 PATCH_BEGINNING = "*** Begin Patch"
 _PATCH_HEADING = re.compile(r"\*\*\* (?:Add|Update|Delete) File: (.+)")
-_NEW = ("new_string", "newString", "content", "new_source")
-_OLD = ("old_string", "oldString")
+_NEW = ("new_string", "newString", "new_str", "content", "file_text", "new_source")
+_OLD = ("old_string", "oldString", "old_str")
 # These limits are high enough to find the facts about a conversation.
 _MAX_FIRST_RECORDS = 200
 _MAX_FIRST_LINES = 1_000
@@ -49,7 +49,9 @@ _LAST_BYTES = 262_144
 _CHUNK_BYTES = 65_536
 # How a brief begins, perhaps escaped: in a JSON string, or by a client that escapes tags.
 _BRIEF = re.compile(rf'{NAME} id=(?:\\*"|&quot;)(brief_\w+)')
-_BRIEF_SIGN = b"brief_"
+# A line of ours without a brief.
+_NOTICE = re.compile(rf"(?:<|&lt;){NOTICE}(?:>|&gt;)")
+_SIGN = NOTICE.encode()  # stands in both
 _OPENING, _CLOSING = (b"{", b"["), (b"}", b"]")
 _BRACKET_OR_QUOTE = re.compile(rb'[{}\[\]"]')
 _REST_OF_STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.S)
@@ -110,8 +112,10 @@ class TranscriptFile(Value):
 class GivenBriefs(Value):
     """Which briefs a transcript shows to have been given to the model."""
 
-    ids: frozenset[str]
-    is_complete: bool
+    ids: frozenset[str] = frozenset()
+    has_notice: bool = False
+    """Whether the model was given a line of ours, which has no id."""
+    is_complete: bool = False
     """Whether a brief that is not among them was not given; False if the client did not record what hooks said."""
 
 
@@ -189,22 +193,23 @@ def find_briefs(path: str, database: SessionDatabase | None = None) -> GivenBrie
 
 
 def _find_briefs(reader: Reader, records: Iterable[Mapping[str, Any]]) -> GivenBriefs:
-    ids, is_complete = set[str](), False
+    ids, has_notice, is_complete = set[str](), False, False
     for record in records:
         is_complete = is_complete or reader.records_hooks(record)
         for text in reader.given(record):
             ids.update(_BRIEF.findall(text))
-    return GivenBriefs(ids=frozenset(ids), is_complete=is_complete)
+            has_notice = has_notice or bool(_NOTICE.search(text))
+    return GivenBriefs(ids=frozenset(ids), has_notice=has_notice, is_complete=is_complete)
 
 
 def _lines_with_briefs(path: str, reader: Reader) -> Iterator[bytes]:
-    """Yield the lines until one shows that hooks are recorded, and of the rest those that may contain a brief."""
+    """Yield the lines until one shows that hooks are recorded, and of the rest those that may contain our text."""
     is_known = False
     for line in lines(path):
         if not is_known:
             is_known = any(map(reader.records_hooks, _records([line])))
             yield line
-        elif _BRIEF_SIGN in line:
+        elif _SIGN in line:
             yield line
 
 

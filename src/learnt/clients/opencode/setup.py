@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Sequence
 
 from learnt.clients.kit import setup as kit
 from learnt.clients.kit.json_file import WITH_COMMENTS_AND_COMMAS, JsonFile
 
 _TEMPLATE = os.path.join(os.path.dirname(__file__), "plugin.js")
+_COMMAND = re.compile(r"^const COMMAND = (\[.*\])$", re.M)
 _SCHEMA = "https://opencode.ai/config.json"
 
 
 def targets(location: kit.Location) -> list[kit.Target]:
     """Return the files that opencode reads and the change to each."""
-    folder = location.root
-    if location.user:
-        folder = os.path.join(location.home("XDG_CONFIG_HOME", ".config"), "opencode")
+    folder = user_folder(location) if location.user else location.root
     plugins = os.path.join(folder, "plugin") if location.user else os.path.join(folder, ".opencode", "plugin")
     edit = JsonFile(
         servers="mcp",
@@ -28,9 +28,17 @@ def targets(location: kit.Location) -> list[kit.Target]:
     names = [os.path.join(folder, name) for name in ("opencode.json", "opencode.jsonc")]
     settings = next((path for path in names if os.path.exists(path)), names[0])
     return [
-        kit.Target(path=os.path.join(plugins, "learnt.js"), edit=kit.WholeFile(text=plugin(location))),
+        kit.Target(
+            path=os.path.join(plugins, "learnt.js"),
+            edit=kit.WholeFile(text=plugin(location), find_commands=_find_command),
+        ),
         kit.Target(path=settings, edit=edit),
     ]
+
+
+def user_folder(location: kit.Location) -> str:
+    """Return the folder with the user's own settings."""
+    return os.path.join(location.home("XDG_CONFIG_HOME", ".config"), "opencode")
 
 
 def plugin(location: kit.Location) -> str:
@@ -39,6 +47,16 @@ def plugin(location: kit.Location) -> str:
         text = file.read()
     words = json.dumps([*location.program, "hook", "--client", "opencode"], ensure_ascii=False)
     return text.replace("__COMMAND__", words).replace("__TIMEOUT_MS__", str(kit.TIMEOUT_S * 1000))
+
+
+def _find_command(content: bytes) -> kit.Commands:
+    """Return the command line that a plugin of ours starts for each event."""
+    line = _COMMAND.search(content.decode("utf-8", "replace"))
+    try:
+        words = json.loads(line[1]) if line else []
+    except ValueError:
+        words = []
+    return kit.Commands(hooks=(tuple(map(str, words)),) if words else ())
 
 
 def next_step(location: kit.Location) -> str:

@@ -85,6 +85,7 @@ def given(record: Mapping[str, Any]) -> Iterator[str]:
             yield text_of(part.get("text"))
         elif part.get("type") == "tool":
             yield from (text_of(dig(part, "state", key)) for key in ("output", "error"))
+            yield text_of(dig(part, "state", "metadata", "learnt"))  # our plugin adds it to the output for the model
 
 
 def records_hooks(record: Mapping[str, Any]) -> bool:

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from difflib import get_close_matches
 
 from learnt.clients import registry
 from learnt.doors.cli.arguments import Arguments, Parser
+from learnt.doors.cli.terminal import confirm
 from learnt.doors.hook import run_hook
 from learnt.doors.output import note, print_error, say, show_json, use_color
 from learnt.errors import WrongRequest
 from learnt.flow.install import CLIENTS, ClientSetup, SetupOutcome
+from learnt.system.installation import install_command
 
 _DONE = {"made": "wrote", "changed": "changed", "removed": "removed"}
 _WOULD = {"made": "would write", "changed": "would change", "removed": "would remove"}
@@ -22,42 +25,70 @@ _PORT = 8327
 
 
 def install_arguments(parser: Parser) -> None:
+    _add_arguments(parser, everything="all clients that are found on this machine")
+
+
+def uninstall_arguments(parser: Parser) -> None:
+    _add_arguments(parser, everything="all clients")
+
+
+def _add_arguments(parser: Parser, *, everything: str) -> None:
     parser.add_argument("clients", nargs="*", metavar="CLIENT", help=f"one or several of {', '.join(CLIENTS)}")
-    parser.add_argument("--all", action="store_true", help="all clients")
+    parser.add_argument("--all", action="store_true", help=everything)
     scope = parser.add_mutually_exclusive_group()
     scope.add_argument("--project", action="store_true", help="for everyone in this project; the default")
     scope.add_argument("--user", action="store_true", help="for you, in all projects")
     parser.add_argument("--dry-run", action="store_true", help="only show what would change")
 
 
-uninstall_arguments = install_arguments
-
-
 def install_run(arguments: Arguments) -> int:
-    return _report(
-        ClientSetup().install(_clients(arguments), user=arguments.user, dry_run=arguments.dry_run), arguments
-    )
+    setup = ClientSetup()
+    clients = _named_clients(arguments)
+    if not clients:
+        found = setup.find_clients(user=arguments.user)
+        clients = _suitable(tuple(found), arguments)
+        if not clients:
+            raise WrongRequest("no client was found on this machine", hint=f"name one of {', '.join(CLIENTS)}")
+        clients = clients if arguments.all else _choose(clients, found)
+    return _report(setup.install(clients, user=arguments.user, dry_run=arguments.dry_run), arguments)
 
 
 def uninstall_run(arguments: Arguments) -> int:
-    return _report(
-        ClientSetup().uninstall(_clients(arguments), user=arguments.user, dry_run=arguments.dry_run), arguments
-    )
+    clients = _named_clients(arguments)
+    if not clients and not arguments.all:
+        raise WrongRequest("the client is missing", hint=f"choose one of {', '.join(CLIENTS)}, or use --all")
+    clients = clients or _suitable(CLIENTS, arguments)
+    return _report(ClientSetup().uninstall(clients, user=arguments.user, dry_run=arguments.dry_run), arguments)
 
 
-def _clients(arguments: Arguments) -> tuple[str, ...]:
+def _named_clients(arguments: Arguments) -> tuple[str, ...]:
     if arguments.clients and arguments.all:
         raise WrongRequest("--all cannot be combined with client names", hint="use either --all or names")
-    if arguments.clients:
-        return tuple(dict.fromkeys(map(_find_client, arguments.clients)))
-    if not arguments.all:
-        raise WrongRequest("the client is missing", hint=f"choose one of {', '.join(CLIENTS)}, or use --all")
+    return tuple(dict.fromkeys(map(_find_client, arguments.clients)))
+
+
+def _suitable(clients: tuple[str, ...], arguments: Arguments) -> tuple[str, ...]:
+    """Return the clients that can be set up where it is asked for."""
     if not arguments.user:
-        return CLIENTS
+        return clients
     per_project = [registry.setup_name(client) for client in registry.CLIENTS if client.per_project]
     for client in per_project:
-        note(f"{client} is skipped: it has no user-wide settings; `learnt install {client}` sets it up in a project")
-    return tuple(client for client in CLIENTS if client not in per_project)
+        if client in clients:
+            note(
+                f"{client} is skipped: it has no user-wide settings; `learnt install {client}` sets it up in a project"
+            )
+    return tuple(client for client in clients if client not in per_project)
+
+
+def _choose(clients: tuple[str, ...], found: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the clients that the person chooses; without a person, say which there are."""
+    if not sys.stdin.isatty():
+        hint = f"`learnt install {' '.join(clients)}`, or `learnt install --all` for all that were found"
+        raise WrongRequest(f"the client is missing; found here: {', '.join(clients)}", hint=hint)
+    chosen = tuple(client for client in clients if confirm(f"Set up {client}? ({found[client]})", default=True))
+    if not chosen:
+        raise WrongRequest("no client was chosen", hint=f"choose one of {', '.join(CLIENTS)}")
+    return chosen
 
 
 def _find_client(name: str) -> str:
@@ -71,7 +102,7 @@ def _find_client(name: str) -> str:
 
 
 def _report(outcomes: list[SetupOutcome], arguments: Arguments) -> int:
-    several = arguments.all or len(arguments.clients) > 1
+    several = arguments.all or len(outcomes) > 1
     if arguments.json:
         records = [_record(outcome) for outcome in outcomes]
         show_json(records if several else records[0])
@@ -139,12 +170,10 @@ def mcp_run(arguments: Arguments) -> None:
     try:
         import mcp.server.mcpserver  # noqa: F401 - an older or partial package fails here
     except ImportError:
-        raise WrongRequest(
-            "the Python package `mcp`, 2.0 or newer, is not installed", hint="pip install 'learnt[mcp]'"
-        ) from None
+        raise WrongRequest("the Python package `mcp`, 2.0 or newer, is not installed", hint=install_command()) from None
     use_color("never")
     token = os.environ.pop("LEARNT_MCP_TOKEN", "")  # child processes must not inherit it
-    from learnt.doors.mcp import http, server  # needs the optional package
+    from learnt.doors.mcp import http, server  # takes most of a second to load
 
     if arguments.http:
         http.serve_http(os.getcwd(), _PORT if arguments.port is None else arguments.port, token, as_json=arguments.json)

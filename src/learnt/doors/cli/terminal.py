@@ -91,10 +91,11 @@ def _skip_sequence(keyboard: int) -> None:
             last = os.read(keyboard, 1)
 
 
-def confirm(question: str) -> bool:
-    """Ask a yes-or-no question on stderr; anything but yes means no."""
-    print(f"{printable(question, sys.stderr)} [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+def confirm(question: str, *, default: bool = False) -> bool:
+    """Ask a yes-or-no question on stderr; anything but yes means no, and an empty line means the default."""
+    print(f"{printable(question, sys.stderr)} [{'Y/n' if default else 'y/N'}] ", end="", file=sys.stderr, flush=True)
+    line = sys.stdin.readline()
+    return default if line == "\n" else line.strip().lower() in ("y", "yes")
 
 
 Result = TypeVar("Result")

@@ -1,0 +1,1 @@
+"""One client; the registry lists its modules."""

@@ -1,0 +1,233 @@
+"""A brief of a hook counts only once the client's transcript shows that the model was given it."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from learnt import Memory
+from learnt.clients.kit.events import read_event
+from learnt.errors import WrongRequest
+from learnt.flow.briefs import confirm_delivery
+from learnt.model import text_id
+from learnt.store import deliveries, evidence, happened
+from learnt.store.happened import BriefRecord
+from tests.conftest import Clock
+from tests.support.transcripts import answered, claude, used, written
+
+TASK = text_id("task", "claude s-1 ")
+TILL, SCALE = "Close the drawer before counting the till", "Warm the scale before weighing apples"
+
+
+class Talk:
+    """A conversation with Claude Code; its transcript is written when a turn ends."""
+
+    def __init__(self, memory: Memory, clock: Clock, path: Path) -> None:
+        self._memory, self._clock, self._path = memory, clock, path
+        self.records: list[dict[str, Any]] = []
+        self.transcript = ""
+
+    def prompt(self, text: str, *, arrives: bool = True) -> str:
+        """Send a prompt; return what a hook said to it."""
+        said = self._hear("UserPromptSubmit", prompt=text)
+        self._write(claude("user", text))
+        self._attach(said, arrives=arrives)
+        return said
+
+    def call(self, command: str, output: str, *, arrives: bool = True) -> str:
+        """Let a command fail; return what a hook said to it."""
+        self._write(used("Bash", {"command": command}))
+        tool = {"tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": "t1"}
+        said = self._hear("PostToolUseFailure", **tool, error=output)
+        self._write(answered(output, is_error=True))
+        self._attach(said, arrives=arrives)
+        return said
+
+    def end(self, answer: str = "Done.") -> None:
+        """Let the agent answer, and the worker read the transcript."""
+        self._write(claude("assistant", [{"type": "text", "text": answer}]))
+        self.look()
+
+    def look(self) -> None:
+        """Let the worker read the transcript as it is."""
+        self.transcript = written(self._path, self.records)
+        self._memory.hooks.end_turn(TASK, "", client="claude", transcript=self.transcript)
+        assert not self._memory.worker.catch_up().remarks
+
+    def deliveries(self) -> list[str]:
+        entries = self._memory.reports.activity(what="brief").entries
+        return [entry.delivery for entry in reversed(entries)]
+
+    def _hear(self, name: str, **fields: Any) -> str:
+        event = read_event({"hook_event_name": name, "session_id": "s-1", **fields}, "claude")
+        assert event is not None
+        return self._memory.hooks.serve(event, loop_task="", began_ns=time.perf_counter_ns()).text
+
+    def _attach(self, said: str, *, arrives: bool) -> None:
+        kind = {"type": "attachment", "uuid": "u", "sessionId": "s-1"}
+        self._write({**kind, "attachment": {"type": "hook_success", "stdout": said}})
+        if arrives and said:
+            self._write({**kind, "attachment": {"type": "hook_additional_context", "content": [said]}})
+
+    def _write(self, record: dict[str, Any]) -> None:
+        at = datetime.fromtimestamp(self._clock() / 1000, UTC).isoformat(timespec="milliseconds")
+        self.records.append({**record, "timestamp": at})
+
+
+@pytest.fixture
+def talk(memory: Memory, clock: Clock, tmp_path: Path, alone: None) -> Talk:
+    return Talk(memory, clock, tmp_path / "s-1.jsonl")
+
+
+def test_a_brief_that_arrived_counts_once_it_is_in_the_transcript(memory: Memory, talk: Talk) -> None:
+    learning = memory.add(TILL)
+    assert learning.id in talk.prompt("count the till")
+    assert talk.deliveries() == ["unknown"]
+    assert memory.get(learning.id).times_injected == 0
+    assert talk.prompt("count the till again") == "", "what may have arrived is not said twice"
+
+    talk.end()
+
+    assert talk.deliveries() == ["delivered"]
+    used_then = memory.get(learning.id)
+    assert (used_then.times_injected, used_then.last_injected_at) == (1, memory.reports.activity().entries[-1].at)
+    talk.end("And more.")
+    assert memory.get(learning.id).times_injected == 1
+    talk.records = [claude("user", "A summary of all"), *talk.records[-1:]]
+    talk.end("Compacted.")
+    assert talk.deliveries() == ["delivered"], "whatever becomes of the transcript"
+
+
+def test_a_brief_that_the_client_dropped_counts_for_nothing_and_is_said_again(memory: Memory, talk: Talk) -> None:
+    learning = memory.add(TILL)
+    assert learning.id in talk.prompt("count the till", arrives=False)
+    talk.look()
+    assert talk.deliveries() == ["unknown"], "the agent has not gone on"
+    talk.end()
+
+    assert talk.deliveries() == ["not delivered"]
+    assert memory.get(learning.id).times_injected == 0
+    assert memory.reports.today().briefs == 0
+    assert memory.reports.stats().brief_tokens[-1].count == 0
+    with pytest.raises(WrongRequest, match="was not given"):
+        memory.mark(learning.id, TASK, True)
+    (latest,) = deliveries.count_latest(memory.context.store.database, since=0)
+    assert (latest.client, latest.delivered, latest.missed) == ("claude", 0, 1)
+
+    assert learning.id in talk.prompt("count the till again")
+    talk.end()
+    assert talk.deliveries() == ["not delivered", "delivered"]
+    assert memory.get(learning.id).times_injected == 1
+
+
+def test_a_warning_that_was_dropped_is_given_again(memory: Memory, talk: Talk) -> None:
+    event = read_event(
+        {
+            "hook_event_name": "PostToolUse",
+            "session_id": "s-0",
+            "tool_name": "Bash",
+            "tool_input": {"command": "./ship --safe"},
+            "tool_response": {"stdout": "shipped"},
+        },
+        "claude",
+    )
+    assert event is not None
+    failed = event.replace(
+        name="PostToolUseFailure", command="./ship --fast", failed=True, output="unknown option --fast"
+    )
+    for one in (failed, event):
+        memory.hooks.serve(one, loop_task="", began_ns=time.perf_counter_ns())
+    warnings = [talk.call("./ship --fast", "unknown option --fast", arrives=False)]
+    talk.end()
+    for _ in range(2):
+        warnings.append(talk.call("./ship --fast", "unknown option --fast"))
+        talk.end()
+
+    assert ["This Failed Here Before" in said for said in warnings] == [True, True, False]
+
+
+def test_an_agent_that_marks_a_learning_was_given_it(memory: Memory, talk: Talk) -> None:
+    learning = memory.add(TILL)
+    talk.prompt("count the till", arrives=False)
+    talk.end()
+    assert talk.deliveries() == ["not delivered"]
+
+    talk.end(f"LEARNING_HELPFUL: {learning.id}")
+
+    assert talk.deliveries() == ["delivered"]
+    marked = memory.get(learning.id)
+    assert (marked.times_injected, marked.times_helpful) == (1, 1)
+
+
+def test_without_a_transcript_that_shows_hooks_it_stays_unknown(memory: Memory, talk: Talk) -> None:
+    learning = memory.add(TILL)
+    talk.prompt("count the till", arrives=False)
+    talk.records = [record for record in talk.records if record["type"] != "attachment"]
+    talk.end()
+    Path(talk.transcript).unlink()
+    memory.worker.catch_up()
+
+    assert talk.deliveries() == ["unknown"]
+    assert memory.get(learning.id).times_injected == 0
+
+
+def test_what_somebody_asked_for_is_delivered_at_once(memory: Memory) -> None:
+    learning = memory.add(TILL)
+    for asker in ("prompt", "tool", "person"):
+        assert memory.brief("count the till", task=f"task_{asker}", asked_by=asker).delivery == "delivered"
+    memory.brief("count the till", task="task_hook", asked_by="hook")
+
+    assert memory.get(learning.id).times_injected == 3
+    assert [entry.delivery for entry in memory.reports.activity().entries].count("delivered") == 3
+
+
+def test_successes_count_for_what_arrived_before_them_even_if_that_is_known_late(memory: Memory, talk: Talk) -> None:
+    learning = memory.add(TILL)
+    talk.prompt("count the till", arrives=False)
+    database = memory.context.store.database
+    happened_before = {"sign": "s", "task": TASK, "at": memory.context.clock()}
+    with memory.context.store.transaction():
+        database.insert("command_run", happened_before)
+    assert evidence.list_given(database, learning.id) == []
+    assert evidence.count_runs(database, learning, ["s"])[0].after_given == 0
+    (brief,) = deliveries.list_undecided(database, since=0)
+    with memory.context.store.transaction():
+        assert confirm_delivery(memory.context, brief.id) == [learning.id]
+    assert evidence.list_given(database, learning.id) == [TASK]
+    assert evidence.count_runs(database, learning, ["s"])[0].after_given == 1
+
+
+ACTS = st.lists(st.sampled_from(("hook", "tool", "replay", "deliver", "miss", "mark")), max_size=8)
+
+
+@given(acts=ACTS)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_happens_in_whatever_order_a_learning_counts_once_for_each_task(
+    sqlite_memory: Memory, acts: list[str]
+) -> None:
+    memory = sqlite_memory
+    learning, store = memory.add(SCALE), memory.context.store
+    task = text_id("task", learning.id)
+    records: list[BriefRecord] = []
+    for act in acts:
+        if act in ("hook", "tool"):
+            brief = memory.brief("weigh apples on the warm scale", task=task, asked_by=act)
+            records.append(BriefRecord(task=memory.tasks.get(task), brief=brief))
+        elif act == "mark" and records:
+            memory.debrief(task, f"LEARNING_HELPFUL: {learning.id}")
+        for record in records:
+            with store.transaction():
+                if act == "replay":
+                    happened.put_brief(store.database, BriefRecord.from_body(record.as_body()))
+                elif act == "deliver":
+                    confirm_delivery(memory.context, record.brief.id)
+                elif act == "miss":
+                    deliveries.miss(store.database, record.brief.id)
+    begun = acts[min((acts.index(act) for act in ("hook", "tool") if act in acts), default=len(acts)) :]
+    assert memory.get(learning.id).times_injected == int(bool({"tool", "deliver", "mark"} & set(begun)))

@@ -1,0 +1,279 @@
+"""The doctor tries what was installed, and names what keeps it from working with what to do; install finds clients."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from learnt import Memory, __version__
+from learnt.clients import registry
+from learnt.clients.claude_code import setup as claude_code
+from learnt.clients.codex import setup as codex
+from learnt.flow import diagnosis
+from tests.conftest import Done
+from tests.support.answering import put_learnt
+from tests.support.terminal import Terminal
+
+Learnt = Callable[..., Done]
+NO_ANSWER = "#!/bin/sh\nread -r line\n"
+NO_SERVER = """#!/bin/sh
+[ "$1" = hook ] && echo '{"learnt": "VERSION"}' && exit
+echo 'error: the Python package `mcp` is missing' >&2; exit 2
+"""
+OLD_HOOK = "sh -c 'learnt hook --client claude 2>/dev/null || exit 0'"
+OLD_SETTINGS = {
+    "permissions": {"allow": ["Bash(ls:*)", "mcp__learnt__*"]},
+    "hooks": {event: [{"hooks": [{"type": "command", "command": OLD_HOOK, "timeout": 5}]}] for event in ("Stop",)},
+}
+
+
+class Machine:
+    """A project, a home and a PATH on which there is a learnt that answers, and the client's program."""
+
+    def __init__(self, learnt: Learnt, project: Path, home: Path, bin: Path) -> None:
+        self.learnt = learnt
+        self.project = project
+        self.home = home
+        self.bin = bin
+        self.path = put_learnt(bin)
+
+    def install(self, client: str) -> None:
+        self.add_program(registry.get(client, "setup").name)
+        assert self.learnt("init", env=self.path).code == 0
+        assert self.learnt("install", client, env=self.path).code == 0
+
+    def add_program(self, name: str) -> None:
+        (self.bin / name).write_text("#!/bin/sh\n")
+        (self.bin / name).chmod(0o755)
+
+    def write(self, place: str, value: object) -> None:
+        """Write a file; `{project}` and `{home}` stand for the folders, also in the content."""
+        text = value if isinstance(value, str) else json.dumps(value)
+        path = Path(self.fill(place))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(self.fill(text))
+
+    def fill(self, text: str) -> str:
+        return text.replace("{project}", str(self.project)).replace("{home}", str(self.home))
+
+    def trust(self) -> None:
+        self.write("{home}/.claude.json", {"projects": {"{project}": {"hasTrustDialogAccepted": True}}})
+        self.write("{home}/.gemini/trustedFolders.json", {"{project}": "TRUST_FOLDER"})
+        hooks = [f'[hooks.state."{key}"]\ntrusted_hash = "x"\n' for key in self.codex_hooks()]
+        self.write("{home}/.codex/config.toml", '[projects."{project}"]\ntrust_level = "trusted"\n' + "".join(hooks))
+
+    def codex_hooks(self) -> list[str]:
+        path = str(self.project / ".codex" / "hooks.json")
+        return list(codex._hook_keys(path, lambda path: Path(path).read_bytes() if Path(path).exists() else None))
+
+    def says(self, client: str, cwd: Path | None = None) -> dict[str, Any]:
+        told = json.loads(self.learnt("doctor", "--json", env=self.path, cwd=cwd).out)["findings"]
+        (finding,) = [one for one in told if one["subject"] == f"client {client}"]
+        return dict(finding)
+
+
+@pytest.fixture
+def machine(learnt: Learnt, project: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+    monkeypatch.setattr(claude_code, "MANAGED", (str(tmp_path / "managed.json"),))
+    monkeypatch.setattr(codex, "MANAGED", str(tmp_path / "requirements.toml"))
+    (project / ".git").mkdir()
+    return Machine(learnt, project, home, tmp_path / "bin")
+
+
+@pytest.mark.parametrize("client", ["claude-code", "codex", "gemini", "opencode"])
+def test_what_was_installed_is_tried_and_found_to_work(client: str, machine: Machine) -> None:
+    machine.install(client)
+    machine.trust()
+
+    told = machine.says(client)
+
+    assert told["fine"], told
+    assert told["facts"]["answers"] == {"hooks": True, "server": True}
+
+
+PROJECT = {"projects": {"{project}": {"hasTrustDialogAccepted": True, "disabledMcpjsonServers": ["learnt"]}}}
+BROKEN: dict[str, tuple[str, str, object, str, str]] = {
+    "server not ticked": (
+        "claude-code", "{home}/.claude.json", PROJECT,
+        "does not start our server here (`disabledMcpjsonServers` lists `learnt` in {home}/.claude.json)", "/mcp",
+    ),
+    "server disabled": (
+        "claude-code", "{project}/.claude/settings.local.json", {"disabledMcpjsonServers": ["learnt"]},
+        "`disabledMcpjsonServers` lists `learnt` in {project}/.claude/settings.local.json", "take `learnt` out of",
+    ),
+    "untrusted": (
+        "claude-code", "{home}/.claude.json", {"projects": {"{project}": {"hasTrustDialogAccepted": False}}},
+        "Claude Code does not trust {project}", "it asks once whether you trust the folder",
+    ),
+    "plugin twice": (
+        "claude-code", "{home}/.claude/settings.json", {"enabledPlugins": {"learnt@learnt": True, "x@y": True}},
+        "every hook runs twice", "`claude plugin uninstall learnt@learnt`",
+    ),
+    "managed hooks only": (
+        "claude-code", "{home}/../managed.json", {"allowManagedHooksOnly": True},
+        "`allowManagedHooksOnly` is true", "administrator",
+    ),
+    "old settings": (
+        "claude-code", "{project}/.claude/settings.json", OLD_SETTINGS,
+        "incomplete, or from an older version", "`learnt install claude-code`",
+    ),
+    "codex server off": (
+        "codex", "{project}/.codex/config.toml",
+        '[mcp_servers.learnt]\ncommand = "learnt"\nargs = ["mcp"]\nenabled = false\n'
+        'default_tools_approval_mode = "approve"\n',
+        "does not start our server here (`enabled` is false", "set `enabled` to true",
+    ),
+    "codex managed hooks only": (
+        "codex", "{home}/../requirements.toml", "allow_managed_hooks_only = true\n",
+        "`allow_managed_hooks_only` is true", "administrator",
+    ),
+    "codex untrusted": (
+        "codex", "{home}/.codex/config.toml", "x = 1\n",
+        "Codex does not trust {project} yet", "approve the hooks under `/hooks`",
+    ),
+    "gemini untrusted": (
+        "gemini", "{home}/.gemini/trustedFolders.json", {}, "Gemini CLI does not trust {project}", "/permissions",
+    ),
+    "gemini extension": (
+        "gemini", "{home}/.gemini/extensions/learnt/gemini-extension.json", {},
+        "every hook runs twice", "`gemini extensions uninstall learnt`",
+    ),
+    "gemini server excluded": (
+        "gemini", "{home}/.gemini/settings.json", {"mcp": {"excluded": ["learnt"]}},
+        "`mcp.excluded` lists `learnt`", "take `learnt` out of `mcp.excluded`",
+    ),
+    "gemini server disabled": (
+        "gemini", "{home}/.gemini/mcp-server-enablement.json", {"learnt": {"enabled": False}},
+        "does not start our server here", "`/mcp enable learnt`",
+    ),
+    "other version": ("opencode", "", "0.0.9", f"is learnt 0.0.9, and this is learnt {__version__}", "PATH"),
+    "no answer": ("opencode", "", NO_ANSWER, "is another version of learnt, or another program", "pip install"),
+    "no server": ("opencode", "", NO_SERVER, "exit code 2: error: the Python package `mcp` is missing", "pip install"),
+    "off PATH": ("opencode", "", None, "learnt is not on PATH", "put learnt on PATH"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", BROKEN)
+def test_whatever_keeps_it_from_working_is_named_with_what_to_do(way: str, machine: Machine) -> None:
+    client, place, content, named, remedy = BROKEN[way]
+    machine.install(client)
+    machine.trust()
+    if place:
+        machine.write(place, content)
+    elif content is None:
+        (machine.bin / "learnt").unlink()
+    elif isinstance(content, str) and content.startswith("#!"):
+        put_learnt(machine.bin, text=content)
+    else:
+        put_learnt(machine.bin, version=str(content))
+
+    told = machine.says(client)
+
+    assert not told["fine"], told
+    assert machine.fill(named) in told["detail"]
+    assert remedy in told["remedy"]
+
+
+@pytest.mark.parametrize("client", ["claude-code", "gemini"])
+def test_a_start_below_the_project_is_told_by_install_and_doctor(client: str, machine: Machine) -> None:
+    machine.install(client)
+    machine.trust()
+    below = machine.project / "src"
+    below.mkdir()
+
+    installed = machine.learnt("install", client, env=machine.path, cwd=below).out
+    told = machine.says(client, cwd=below)
+
+    for text in (installed, f"{told['detail']}; {told['remedy']}"):
+        assert f"reads them only if it is started in {machine.project}, and this is {below}" in text
+        assert f"`learnt install {client} --user`" in text
+    assert machine.says(client)["fine"]
+
+
+def test_a_store_that_somebody_keeps_locked_is_named(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diagnosis, "_LOCK_PATIENCE_MS", 10)
+    machine.learnt("init")
+    path = machine.project / ".learnt" / "learnt.db"
+    assert "locked" not in machine.learnt("doctor").out
+    other = apsw.Connection(str(path))
+    other.execute("begin immediate")
+
+    told = machine.learnt("doctor").out
+
+    other.close()
+    assert f"another process keeps {path} locked" in told
+    assert f"`fuser {path}`" in told
+
+
+def test_an_old_permission_that_only_warns_goes_with_the_next_install_and_own_tools_are_permitted(
+    machine: Machine,
+) -> None:
+    machine.learnt("init")
+    machine.write("{project}/.claude/settings.json", OLD_SETTINGS)
+
+    assert machine.learnt("install", "claude-code").code == 0
+
+    written = json.loads((machine.project / ".claude/settings.json").read_text())
+    assert written["permissions"] == {"allow": ["Bash(ls:*)"]}
+    assert "sh -c" not in json.dumps(written)
+    call = {"hook_event_name": "PreToolUse", "session_id": "1", "cwd": str(machine.project)}
+    for tool, decision in (
+        ("mcp__learnt__recall", "allow"),
+        ("mcp__plugin_learnt_learnt__learn", "allow"),
+        ("mcp__learntx__recall", None),
+        ("Bash", None),
+    ):
+        event = json.dumps({**call, "tool_name": tool, "tool_input": {}})
+        told = machine.learnt("hook", "--client", "claude", stdin=event).out
+        answer = json.loads(told)["hookSpecificOutput"] if told else {}
+        assert answer.get("permissionDecision") == decision
+
+
+def test_a_hook_that_is_only_tried_answers_and_leaves_no_record(machine: Machine) -> None:
+    machine.learnt("init")
+    event = json.dumps({"hook_event_name": "SessionStart", "session_id": "1", "cwd": str(machine.project)})
+
+    told = machine.learnt("hook", "--client", "claude", stdin=event, env={"LEARNT_INTERNAL": "probe"})
+    outside = machine.learnt("hook", stdin=event, env={"LEARNT_INTERNAL": "probe"}, cwd=machine.home)
+
+    assert (told.code, json.loads(told.out)) == (0, {"learnt": __version__, "error": ""})
+    assert outside.out == told.out
+    assert not (machine.project / ".learnt" / "fired").exists()
+    with Memory.open(machine.project) as memory:
+        assert memory.reports.activity().entries == ()
+
+
+def test_install_finds_the_clients_that_are_used_here(machine: Machine) -> None:
+    machine.learnt("init")
+    assert "no client was found" in machine.learnt("install", "--all", env=machine.path).err
+    machine.add_program("codex")
+    machine.write("{home}/.gemini/history", "")
+    machine.write("{home}/.config/opencode/plugin/learnt.js", "")  # of ours alone: nobody uses it
+
+    asked = machine.learnt("install", env=machine.path)
+    done = machine.learnt("install", "--all", "--json", env=machine.path)
+
+    assert asked.code == 2
+    assert "found here: codex, gemini" in asked.err
+    assert "`learnt install codex gemini`" in asked.err
+    assert [one["id"] for one in json.loads(done.out)] == ["codex", "gemini"]
+
+
+def test_a_person_is_asked_for_each_client_that_was_found(machine: Machine) -> None:
+    machine.learnt("init")
+    machine.add_program("codex")
+    machine.add_program("opencode")
+
+    code, screen = Terminal(machine.project).run("install", typed="n\n\n", **machine.path)
+
+    assert code == 0, screen
+    assert "Set up codex? (`codex` is on PATH) [Y/n]" in screen
+    assert not (machine.project / ".codex").exists()
+    assert (machine.project / "opencode.json").exists()
+    assert os.listdir(machine.project / ".opencode" / "plugin") == ["learnt.js"]
