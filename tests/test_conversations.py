@@ -75,6 +75,26 @@ def test_the_same_mistake_in_another_command_is_told_of(shop: Callable[..., Clie
     assert shop().call("ship tomorrow") == ""
 
 
+def test_a_failed_command_and_the_learning_from_it_are_one_warning(
+    shop: Callable[..., Client], project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Memory.open(project) as memory:
+        texts = {"observation": f"`{FAILS}` failed: {ERROR}. `{WORKS}` worked.", "action": f"Use `{WORKS}`."}
+        mined = memory.add("`ship` has no `--fast`: use `--safe`", **texts, triggers={"commands": ["ship"]})
+        other = memory.add("Ship on Mondays only", triggers={"commands": ["ship"]})
+    asked = {"prompt": "ship it with --fast or --safe"}
+
+    briefed = shop(session="asked")
+    assert mined.id in briefed.hear("UserPromptSubmit", **asked)
+    assert ERROR not in briefed.call(FAILS), "it was told at the prompt"
+
+    monkeypatch.setenv("LEARNT_BEFORE_TOOL", "tell")
+    said = shop(session="told").call(FAILS)
+    assert ERROR in said
+    assert mined.id not in said
+    assert other.id in said
+
+
 RELATIVES = {
     # failed, why, what worked: relatives, and other commands
     ("docker-compose up", "bash: docker-compose: command not found", "docker compose up"): (
