@@ -25,7 +25,7 @@ from learnt.mine.missteps import (
     repeats,
     replaces,
 )
-from learnt.mine.shell import split_command
+from learnt.mine.shell import is_check, split_command
 from learnt.model import Hit, Value, text_id
 from learnt.store import index, learnings, missteps
 from learnt.store.happened import BriefRecord, FollowedRecord, WarningRecord, given_warnings
@@ -384,10 +384,13 @@ def _rank(hit: Hit) -> tuple[object, ...]:
 def _warns(learning: Learning, trigger: str) -> bool:
     """Return whether a learning is worth an interruption: it is about this error, or a person wants it at this call.
 
-    What only evidence vouches for is shown at exactly the file that it names. What an agent learnt from a failed
-    command concerns the whole program; the misstep itself warns about a repetition.
+    What an agent learnt from a check is about the code, so the call of the check is no occasion, even if a person
+    accepted it. What only evidence vouches for is shown at exactly the file that it names. What an agent learnt from a
+    failed command concerns the whole program; the misstep itself warns about a repetition.
     """
     kind, _, pattern = trigger.partition(": ")
-    if kind == "errors" or is_persons(learning):
+    if kind == "errors" or (is_persons(learning) and learning.origin == "person"):
         return True
+    if is_persons(learning):
+        return kind != "commands" or not any(map(is_check, split_command(pattern)))
     return kind == "files" and not any(sign in pattern for sign in "*?[{")
