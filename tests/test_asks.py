@@ -43,9 +43,17 @@ def test_a_conversation_is_told_at_its_start_how_to_keep_things(name: str, proje
     with Memory.open(project):
         pass
     client = Client(learnt, name)
-    assert client.hear("SessionStart", source="startup") == HOW_TO_KEEP
-    assert client.hear("SessionStart", source="resume") == ""
-    assert client.hear("SessionStart", source="compact") == HOW_TO_KEEP, "it was lost with the beginning"
+
+    def start(source: str) -> str:
+        said = client.hear("SessionStart", source=source)
+        if name != "gemini":
+            return said
+        assert said == "", "Gemini CLI is told with the first prompt"
+        return client.hear("BeforeAgent", prompt="hello")
+
+    assert start("startup") == HOW_TO_KEEP
+    assert start("resume") == ""
+    assert start("compact") == HOW_TO_KEEP, "it was lost with the beginning"
     replayed = learnt("explain", "--replay")
     assert (replayed.code, replayed.out) == (0, HOW_TO_KEEP)
     assert "asked for: to keep what it finds out" in learnt("explain").out
@@ -253,6 +261,8 @@ def insisting(memory: Memory, project: Path, learnt: Learnt, turn: Turn) -> Call
 
     def converse(name: str, **always: Any) -> Client:
         client = Client(learnt, name, "insisted", **always)
+        if name == "gemini":
+            client.hear("BeforeAgent", prompt="ship it")
         client.fail(WRONG, ERROR)
         client.work(RIGHT)
         return client

@@ -18,6 +18,7 @@ from learnt import Memory
 from learnt.clients.kit.events import read_event
 from learnt.clients.kit.setup import Location
 from learnt.clients.opencode.setup import plugin
+from learnt.errors import WrongRequest
 from learnt.model import text_id
 from learnt.store import missteps
 from tests.support.doors import Learnt
@@ -339,11 +340,56 @@ class TestStart:
         assert pinned.id in client.hear("SessionStart", source="startup")
         assert client.hear("SessionStart", source="resume") == ""
         assert client.hear("UserPromptSubmit", prompt="Speak of shops, not of stores") == ""
-        kept = client.tell("PreCompact", trigger="auto")
-        assert pinned.id in kept
-        assert "summary" in kept
-        assert pinned.id in client.hear("SessionStart", source="compact")
+        assert client.tell("PreCompact", trigger="auto") == {}, "what it says stays on the screen and in the context"
+        assert client.hear("SessionStart", source="compact").count(pinned.id) == 1
         assert client.hear("SessionStart", source="resume") == ""
+        assert client.hear("UserPromptSubmit", prompt="Speak of shops, not of stores") == ""
+
+    def test_a_conversation_that_was_forked_is_given_nothing_twice(
+        self, project: Path, learnt: Learnt, tmp_path: Path
+    ) -> None:
+        with Memory.open(project) as memory:
+            pinned = memory.pin(memory.add("Speak of shops, not of stores").id)
+            other = memory.add("Cache the schema of the replica")
+        told = Client(learnt, "claude", "old").hear("SessionStart", source="startup")
+        transcript = tmp_path / "new.jsonl"
+        transcript.write_text(json.dumps({"type": "attachment", "attachment": {"content": [told]}}) + "\n")
+        fork = Client(learnt, "claude", "new", transcript_path=str(transcript))
+
+        assert fork.hear("SessionStart", source="fork") == ""
+        assert fork.hear("UserPromptSubmit", prompt="Speak of shops, not of stores") == ""
+        assert other.id in fork.hear("UserPromptSubmit", prompt="cache the schema of the replica")
+        assert "LEARNING_HELPFUL" not in fork.hear("SessionStart", source="resume")
+        again = fork.hear("SessionStart", source="compact")
+        assert (again.count(pinned.id), again.count(other.id)) == (1, 1)
+        with Memory.open(project) as memory:
+            memory.speak_as_agent("claude")
+            memory.mark(pinned.id, text_id("task", "claude new "), True)
+            with pytest.raises(WrongRequest, match="marked in this conversation already"):
+                memory.mark(pinned.id, text_id("task", "claude old "), True)
+
+    def test_gemini_is_told_with_its_first_prompt_what_others_are_told_at_the_start(
+        self, project: Path, learnt: Learnt
+    ) -> None:
+        with Memory.open(project) as memory:
+            pinned = memory.pin(memory.add("Speak of shops, not of stores").id)
+            learning = memory.add("Cache the schema of the replica")
+        client = Client(learnt, "gemini")
+        prompt = "cache the schema of the replica"
+
+        assert client.tell("SessionStart", source="startup") == {}
+        assert client.hear("BeforeAgent", prompt="/help") == ""
+        first = client.hear("BeforeAgent", prompt=prompt)
+        assert (first.count("<learnt-brief"), first.count(pinned.id), first.count(learning.id)) == (1, 1, 1)
+        assert first.endswith(HOW_TO_KEEP)
+        assert client.hear("BeforeAgent", prompt=prompt) == ""
+        with Memory.open(project) as memory:
+            later = memory.pin(memory.add("Close the till at night").id)
+        assert client.tell("SessionStart", source="resume") == {}
+        resumed = client.hear("BeforeAgent", prompt="and now?")
+        assert later.id in resumed
+        assert pinned.id not in resumed
+        assert HOW_TO_KEEP not in resumed
 
     def test_what_a_prompt_was_given_is_given_again_after_compaction(self, project: Path, learnt: Learnt) -> None:
         with Memory.open(project) as memory:
@@ -376,15 +422,38 @@ class TestStart:
         subprocess.run(["git", "checkout", "-q", "-b", "other"], cwd=project, check=True)
         assert Client(learnt, "claude", "s2").hear("SessionStart", source="startup") == HOW_TO_KEEP
 
-    def test_a_sub_agent_is_given_learnings_in_its_own_conversation(self, project: Path, learnt: Learnt) -> None:
+    def test_a_sub_agent_is_briefed_for_its_errand_and_for_nothing_else(self, project: Path, learnt: Learnt) -> None:
         with Memory.open(project) as memory:
-            pinned = memory.pin(memory.add("Speak of shops, not of stores").id)
+            memory.pin(memory.add("Speak of shops, not of stores").id)
+            schema = memory.add("Cache the schema of the replica")
+            till = memory.add("Close the till at night")
         client = Client(learnt, "claude")
-        assert pinned.id in client.hear("SessionStart", source="startup")
 
-        assert pinned.id in client.hear("SubagentStart", agent_id="a1", agent_type="engineer")
-        assert client.hear("SubagentStart", agent_id="a1", agent_type="engineer") == ""
-        assert pinned.id in client.hear("SubagentStart", agent_id="a2", agent_type="engineer")
+        def send(kind: str, errand: str) -> None:
+            asked = {"description": errand, "prompt": f"Please {errand}.", "subagent_type": kind}
+            assert client.tell("PreToolUse", tool_name="Agent", tool_input=asked) == {}
+
+        def start(agent: str, kind: str) -> str:
+            return client.hear("SubagentStart", agent_id=agent, agent_type=kind)
+
+        client.hear("UserPromptSubmit", prompt="cache the schema of the replica")
+        for kind, errand in [
+            ("general-purpose", "cache the schema of the replica"),
+            ("Explore", "close the till at night"),
+            ("general-purpose", "count the windows"),
+        ]:
+            send(kind, errand)
+        assert till.id in start("a1", "Explore")
+        first = start("a2", "general-purpose")
+        assert schema.id in first, "the conversation was given it, but not the sub-agent"
+        assert "Speak of shops" not in first
+        assert start("a3", "general-purpose") == "", "an errand about something else"
+        assert start("a4", "general-purpose") == "", "nobody knows its errand"
+        codex = Client(learnt, "codex", agent_id="a1", agent_type="default")
+        assert codex.hear("SubagentStart") == ""
+        assert schema.id in codex.hear("UserPromptSubmit", prompt="cache the schema of the replica")
+        assert codex.hear("UserPromptSubmit", prompt="count the windows") == ""
+        assert list((project / ".learnt" / "errands").iterdir()) == []
 
 
 def test_an_agent_of_the_loop_is_warned_but_neither_briefed_nor_debriefed(
@@ -647,16 +716,6 @@ def test_a_mistake_in_the_settings_costs_nothing_that_an_agent_said(project: Pat
         assert memory.search("close the till at night")
 
 
-def test_what_a_summary_should_keep_has_a_limit(project: Path, learnt: Learnt) -> None:
-    with Memory.open(project) as memory:
-        given = [memory.add(f"Shop {number} sells {'quite ' * 12}everything").id for number in range(150)]
-        memory.brief("paint the shed", task=text_id("task", "claude s1 "), task_type="session", beside=given)
-
-    said = Client(learnt, "claude").tell("PreCompact", trigger="auto")
-
-    assert 5_000 < len(said) <= 9_500
-
-
 def test_a_long_spool_is_left_to_the_worker(project: Path, learnt: Learnt, monkeypatch: pytest.MonkeyPatch) -> None:
     with Memory.open(project) as memory:
         learning = memory.add("Cache the schema of the replica")
@@ -677,7 +736,7 @@ def test_the_same_session_in_another_client_is_another_conversation(project: Pat
     with Memory.open(project) as memory:
         pinned = memory.pin(memory.add("Speak of shops, not of stores").id)
 
-    for name in ("claude", "codex", "gemini", "opencode"):
+    for name in ("claude", "codex", "opencode"):
         assert pinned.id in Client(learnt, name).hear("SessionStart", source="startup")
         assert Client(learnt, name).hear("SessionStart", source="startup") == ""
 
@@ -688,12 +747,10 @@ def test_the_same_session_in_another_client_is_another_conversation(project: Pat
 def test_a_client_is_named_in_several_ways(options: tuple[str, ...], project: Path, learnt: Learnt) -> None:
     with Memory.open(project) as memory:
         pinned = memory.pin(memory.add("Speak of shops, not of stores").id)
-    for event in ("SessionStart", "PreCompact"):
-        done = learnt("hook", *options, stdin=json.dumps({"hook_event_name": event, "session_id": "s1"}))
-        assert (done.code, done.err) == (0, "")
+    done = learnt("hook", *options, stdin=json.dumps({"hook_event_name": "SessionStart", "session_id": "s1"}))
 
+    assert (done.code, done.err) == (0, "")
     assert pinned.id in done.out
-    assert not done.out.startswith("{"), "Claude Code takes plain words for its summary"
     assert (project / ".learnt" / "fired" / "claude.json").exists()
 
 
@@ -759,12 +816,14 @@ def test_a_sub_agent_of_an_agent_of_the_loop_is_briefed_and_not_debriefed(
     project: Path, learnt: Learnt, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Memory.open(project) as memory:
-        pinned = memory.pin(memory.add("Speak of shops, not of stores").id)
+        learning = memory.add("Speak of shops, not of stores")
         task = memory.tasks.add("Ship it").id
     monkeypatch.setenv("LEARNT_TASK", task)
     sub = Client(learnt, "claude", agent_id="a1", agent_type="engineer")
+    errand = {"prompt": "Speak of shops, not of stores", "subagent_type": "engineer"}
+    Client(learnt, "claude").tell("PreToolUse", tool_name="Task", tool_input=errand)
 
-    assert pinned.id in sub.hear("SubagentStart")
+    assert learning.id in sub.hear("SubagentStart")
     assert sub.hear("SubagentStart") == ""
     assert sub.tell("SubagentStop", last_assistant_message="<learning>Close the till at night</learning>") == {}
 
@@ -927,10 +986,11 @@ def test_a_sub_agent_of_the_loop_hears_nothing_twice_and_works_for_its_task(
 ) -> None:
     with Memory.open(project) as memory:
         gotcha = memory.add("Made by `make docs`", kind="gotcha", triggers={"files": ["docs/commands.md"]})
-        memory.pin(gotcha.id)
         task = memory.tasks.add("Mend the docs").id
     monkeypatch.setenv("LEARNT_TASK", task)
     sub_agent = Client(learnt, "claude", agent_id="a1", agent_type="engineer")
+    errand = {"prompt": "Mend what is made by `make docs`", "subagent_type": "engineer"}
+    Client(learnt, "claude").tell("PreToolUse", tool_name="Agent", tool_input=errand)
     edit = {"tool_name": "Edit", "tool_input": {"file_path": str(project / "docs" / "commands.md")}}
 
     assert gotcha.id in sub_agent.hear("SubagentStart")

@@ -170,7 +170,7 @@ def test_an_agent_cannot_lift_its_own_learning_over_mcp(project: Path) -> None:
     for number in range(10):
         tools.brief(ABOUT, task=f"task_{number}")
         with pytest.raises(LearntError, match=r"may have been taught in this very conversation|was not given"):
-            tools.mark(id, f"task_{number}", True)
+            tools.mark(id, f"task_{number}", helpful=True)
         tools.debrief(f"LEARNING_HELPFUL: {id}", task=f"task_{number}")
     with Memory.open(project) as memory:
         assert (memory.get(id).confidence, memory.get(id).vouched) == (0.5, "")
@@ -184,7 +184,7 @@ def test_an_mcp_server_is_one_conversation_whatever_tasks_it_names(project: Path
     for number in range(10):
         tools.brief(ABOUT, task=f"task_{number}")
         try:
-            tools.mark(id, f"task_{number}", True)
+            tools.mark(id, f"task_{number}", helpful=True)
         except LearntError:
             refused += 1
     assert refused == 9

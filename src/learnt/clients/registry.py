@@ -31,8 +31,12 @@ AGENT_VARIABLES = (
     "LEARNT_TASK",
     "OPENCODE",
 )
-# The variables with the name of the conversation that the shell belongs to.
-_CONVERSATION_VARIABLES = {"CODEX_THREAD_ID": "codex", "COPILOT_AGENT_SESSION_ID": "copilot"}
+# The variables with the name of the conversation that a shell, or an MCP server, belongs to.
+_CONVERSATION_VARIABLES = {
+    "CODEX_THREAD_ID": "codex",
+    "COPILOT_AGENT_SESSION_ID": "copilot",
+    "CLAUDE_CODE_SESSION_ID": "claude",
+}
 
 
 class Client(Value):
@@ -67,6 +71,12 @@ class Client(Value):
     """Whether the model sees that answer before the call runs. If not, only stopping the call prevents an error."""
     own_tools: tuple[str, ...] = ()
     """How the names of our server's tools begin, if the client asks a hook whether they are permitted."""
+    briefs_at_first_prompt: bool = False
+    """Whether what is said at the start of a conversation must come with its first prompt instead."""
+    errand_tools: tuple[str, ...] = ()
+    """The tools that start a sub-agent, if their calls are the only events with its errand."""
+    call_keys: tuple[str, ...] = ()
+    """What the client calls the session, and the thread of a sub-agent, in the metadata of a call over MCP."""
     shows_messages: bool = True
     """Whether the person sees a message in a hook's answer."""
     runs_hooks_of: str = ""
@@ -81,8 +91,6 @@ class Client(Value):
     """The decision with which a hook makes the agent go on at the end of a turn; empty if a hook cannot."""
     unrecorded: tuple[str, ...] = ()
     """The occasions on which what a hook says is not in the client's transcript, although the model is given it."""
-    compaction_format: str = ""
-    """How a hook adds text to a summary: `text` or `context`; empty if a hook cannot."""
     speaks_by_name: bool = False
     """Whether transcripts identify the agent by the client's name instead of `assistant`."""
     reports: str = ""
@@ -106,13 +114,12 @@ _CLAUDE_EVENTS = {
     "PostToolUseFailure": "result",
     "SubagentStart": "agent",
     "SubagentStop": "stop",
-    "PreCompact": "compaction",
     "Stop": "stop",
     "StopFailure": "stop",
     "SessionEnd": "end",
 }
-# Codex has no separate events for failures, and its model does not get a hook's answer before a compaction.
-_NOT_IN_CODEX = ("PostToolUseFailure", "PreCompact", "StopFailure")
+# Codex has no separate events for failures.
+_NOT_IN_CODEX = ("PostToolUseFailure", "StopFailure")
 # Gemini CLI's `PreCompress` is omitted, because it is sent before every model call, with or without compression.
 _GEMINI_EVENTS = {
     "SessionStart": "session",
@@ -143,8 +150,8 @@ CLIENTS = (
             **dict.fromkeys(("Read", "NotebookRead"), "read"),
         },
         own_tools=("mcp__learnt__", "mcp__plugin_learnt_learnt__"),
+        errand_tools=("Agent", "Task"),
         stop_decision="block",
-        compaction_format="text",
         reports="cost",
         # AGENTS.md only where there is no CLAUDE.md
         loads=(
@@ -164,6 +171,7 @@ CLIENTS = (
             **dict.fromkeys(("exec_command", "shell", "shell_command", "local_shell"), "run"),
             "apply_patch": "edit",
         },
+        call_keys=("sessionId", "threadId"),
         stop_decision="block",
         reports="tokens",
         loads=("AGENTS.md", "AGENTS.override.md", "~/.codex/AGENTS.md", "~/.codex/memories/memory_summary.md"),
@@ -182,6 +190,7 @@ CLIENTS = (
             "read_file": "read",
         },
         hears_before_call=False,
+        briefs_at_first_prompt=True,  # when it resumes, it drops prompts that begin with the text of a hook
         deny_format="decision",
         stop_decision="deny",
         speaks_by_name=True,
@@ -200,7 +209,6 @@ CLIENTS = (
             **dict.fromkeys(("edit", "multiedit", "write", "patch", "apply_patch"), "edit"),
             "read": "read",
         },
-        compaction_format="context",
         unrecorded=("compaction",),
         keeps_database=True,
         reports="cost",
@@ -213,7 +221,10 @@ CLIENTS = (
         aliases=("copilot-cli", "github-copilot-cli"),
         offers=_EVERY_MODULE,
         folder_variables=("COPILOT_HOME",),
-        events={event: kind for event, kind in _CLAUDE_EVENTS.items() if event not in _NOT_IN_COPILOT},
+        events={
+            **{event: kind for event, kind in _CLAUDE_EVENTS.items() if event not in _NOT_IN_COPILOT},
+            "PreCompact": "compaction",
+        },
         # Hooks get Claude Code's names, transcripts have Copilot's own; the last ones are those of VS Code.
         tools={
             **dict.fromkeys(("Bash", "PowerShell", "bash", "powershell", "run_in_terminal"), "run"),
@@ -221,7 +232,9 @@ CLIENTS = (
             **dict.fromkeys(("create_file", "replace_string_in_file", "insert_edit_into_file"), "edit"),
             **dict.fromkeys(("Read", "view", "read_file"), "read"),
         },
-        hears_before_call=False,  # a text arrives after the call's result, and is not kept for a resumed conversation
+        # What a hook says before a call or at the start arrives late or apart, and is lost when it resumes.
+        hears_before_call=False,
+        briefs_at_first_prompt=True,
         shows_messages=False,
         runs_hooks_of="claude",
         context_levels=("top", "nested"),
@@ -361,7 +374,23 @@ def is_interactive(name: str, environ: Mapping[str, str]) -> bool:
     return client is not None and environ.get(client.entry_variable) in client.interactive_entries
 
 
-def conversation_of_shell(environ: Mapping[str, str]) -> str:
-    """Return the client and the conversation that an agent's shell belongs to, as hooks know it; empty if unknown."""
-    named = (f"{client} {environ[name]} " for name, client in _CONVERSATION_VARIABLES.items() if environ.get(name))
+def conversation_of_shell(environ: Mapping[str, str], *, of: str = "") -> str:
+    """Return the client and the conversation that an agent's shell belongs to, as hooks know it; empty if unknown.
+
+    With `of`, only that client's conversation.
+    """
+    named = (
+        f"{client} {environ[name]} "
+        for name, client in _CONVERSATION_VARIABLES.items()
+        if environ.get(name) and of in ("", client)
+    )
     return next(named, "")
+
+
+def conversation_of_call(name: str, metadata: Mapping[str, Any]) -> str:
+    """Return the client and the conversation of a call over MCP, as hooks know it; empty if it is not stated."""
+    client = find(name)
+    keys = client.call_keys if client else ()
+    session, *threads = (str(metadata.get(key) or "") for key in keys) if keys else ("",)
+    sub_agent = next((thread for thread in threads if thread != session), "")
+    return f"{client.name} {session} {sub_agent}" if client and session else ""

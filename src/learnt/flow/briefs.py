@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from typing import Any
 
+    from learnt.brief.render import Unfinished
     from learnt.flow.context import Context
     from learnt.flow.warnings import CallWarning
     from learnt.model import Failure
@@ -66,6 +67,8 @@ _MAX_DOUBTED = 10
 _MAX_OWN = 10
 _ENOUGH_TRUSTED = 10
 _MAX_LEFT_OUT = 5
+STANDING = "stands at the beginning of this brief"
+SHOWN_BEFORE = "shown before in this conversation"
 _RECENT_MS = 2 * HOUR_MS
 
 
@@ -111,7 +114,20 @@ class BriefRequest(Value):
     """What the agent is asked for; see `brief.render.ASKS`."""
     occasion: str = "task"
     client: str = ""
+    parent: str = ""
+    """For a new task, the task that it is part of."""
+    max_learnings: int | None = None
+    opening: Opening | None = None
+    """What the brief begins with, if it is the first of a conversation."""
     began_ns: int | None = None
+
+
+class Opening(Value):
+    """What a conversation is told at its beginning, whatever it is about."""
+
+    hits: Sequence[Hit] = ()
+    unfinished: tuple[Unfinished, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class Draft(Value):
@@ -160,12 +176,19 @@ def brief(context: Context, request: BriefRequest) -> Brief:
     situation = _situation(request, request.text, task.type)
     already_given = _known_before(context, task if request.only_new else None, request.beside)
     already_given |= given_to_others(context, task.id, request.agent)
+    opening = request.opening or Opening()
+    already_given |= {hit.learning.id: STANDING for hit in opening.hits}
     hits, reasons = _recall(context, situation, task, already_given, request)
-    rules = _rules(context)
+    rules = _rules(context, request.max_learnings)
     choices = choose(hits, rules, excluded=reasons, impact=impact, is_observed=request.asked_by == "hook")
+    choices = [*(Choice(hit=hit) for hit in opening.hits), *(one for one in choices if one.left_out != STANDING)]
     draft = Draft(
         task=task,
-        content=_content(context, task, choices, request, now=now),
+        content=_content(context, task, choices, request, now=now).replace(
+            unfinished=opening.unfinished,
+            notes=opening.notes,
+            asks_marks=SHOWN_BEFORE not in already_given.values(),  # they are asked for once in a conversation
+        ),
         choices=choices,
         settings={**rules.as_dict(), "budget_tokens": _budget(context, request.budget_tokens)},
         asked=asked(
@@ -304,6 +327,7 @@ def task_for(context: Context, request: BriefRequest, *, now: int) -> Task:
         type=context.redact_line(request.task_type) or "implement",
         goal=context.redact_line(request.goal),
         agent=request.agent,
+        parent=request.parent,
         created_at=now,
         updated_at=now,
     )
@@ -312,11 +336,17 @@ def task_for(context: Context, request: BriefRequest, *, now: int) -> Task:
 def injected(context: Context, task: str, *, since: int = 0, missed_too: bool = False) -> dict[str, bool]:
     """Return the learnings that a task was given since the given time, and whether each was held out.
 
-    A learning whose brief is known not to have been delivered is left out, unless `missed_too` is set.
+    A learning whose brief is known not to have been delivered is left out, unless `missed_too` is set. A conversation
+    that began as a copy of another one has what that one was given.
     """
     # Read the spool first, because a replay may move records to the database meanwhile.
     pending = context.store.pending_briefs(task) if task else ()
-    held_out_by_id = happened.injected(context.store.database, task, since=since, missed_too=missed_too)
+    database = context.store.database
+    held_out_by_id: dict[str, bool] = {}
+    origin = tasks.find_origin(database, task) if not since else None
+    if origin:
+        held_out_by_id |= happened.injected(database, origin.id, since=origin.fresh_since, missed_too=missed_too)
+    held_out_by_id |= happened.injected(database, task, since=since, missed_too=missed_too)
     for record in pending:
         injections = record.given.brief.injections
         held_out_by_id |= {entry.learning: entry.held_out for entry in injections if entry.injected_at >= since}
@@ -383,10 +413,11 @@ def _budget(context: Context, tokens: int | None) -> int:
     return budget
 
 
-def _rules(context: Context) -> Rules:
+def _rules(context: Context, max_learnings: int | None) -> Rules:
     settings = context.settings
+    most = settings.brief_learnings
     return Rules(
-        max_learnings=settings.brief_learnings,
+        max_learnings=most if max_learnings is None else min(most, max_learnings),
         min_confidence=settings.brief_confidence,
         min_relevance=settings.brief_relevance,
         trial_slots=settings.trial_slots,
@@ -552,7 +583,7 @@ def _count_search(context: Context, asker: str) -> None:
 def _known_before(context: Context, task: Task | None, beside: Sequence[str]) -> dict[str, str]:
     """Return the learnings that the agent already has, each with the reason for leaving it out."""
     seen = injected(context, task.id, since=task.fresh_since) if task else ()
-    reasons = dict.fromkeys(seen, "shown before in this conversation")
+    reasons = dict.fromkeys(seen, SHOWN_BEFORE)
     return reasons | dict.fromkeys(beside, "stands in the learnings file of the prompt")
 
 

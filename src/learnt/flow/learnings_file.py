@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 from itertools import accumulate
 
-from learnt.brief.render import EVIDENCE
+from learnt.brief.render import EVIDENCE, MARKS
 from learnt.clients.registry import LOADED_FILES
 from learnt.errors import LearntError, TryAgain, WrongRequest
 from learnt.flow import background, disk
@@ -199,7 +199,7 @@ class LearningsFile:
         parts = ["\n".join(line for line, _ in lines).strip() for lines in reversed(files)]
         text = "\n\n".join(part for part in parts if part)
         given_ids = dict.fromkeys(id for lines in files for _, id in lines if id)
-        return f"{EVIDENCE}\n\n{text}" if text else "", tuple(given_ids)
+        return f"{EVIDENCE} {MARKS}\n\n{text}" if text else "", tuple(given_ids)
 
     def _own_text(self, goal: str) -> str:
         """Return a file's text without the lines that somebody else committed, except for known learnings' bullets."""

@@ -27,22 +27,25 @@ _MAX_CLAIMS = 64
 
 
 class Fired:
-    """A client's last event: its time, its name, how long the hook took, and the length of the hook's answer."""
+    """A client's last event: its time, its name, how long the hook took, the length of its answer, the conversation."""
 
-    __slots__ = ("at", "chars", "duration_ms", "event")
+    __slots__ = ("at", "chars", "conversation", "duration_ms", "event")
 
-    def __init__(self, *, at: int, event: str, duration_ms: float, chars: int) -> None:
+    def __init__(self, *, at: int, event: str, duration_ms: float, chars: int, conversation: str = "") -> None:
         self.at = at
         self.event = event
         self.duration_ms = duration_ms
         self.chars = chars
+        self.conversation = conversation
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the JSON content."""
+        """Return what is reported, as JSON."""
         return {"at": self.at, "event": self.event, "duration_ms": self.duration_ms, "chars": self.chars}
 
 
-def note(folder: str, client: str, event: str, at: int, duration_ms: float, chars: int) -> None:  # noqa: PLR0917 - one line of a log
+def note(  # noqa: PLR0917 - one line of a log
+    folder: str, client: str, event: str, at: int, duration_ms: float, chars: int, conversation: str = ""
+) -> None:
     """Record in a store's folder that a client's event was served, if possible."""
     if not client.replace("-", "").isalnum() or len(client) > _MAX_NAME_LENGTH:
         return  # unsafe as the name of a file
@@ -50,7 +53,7 @@ def note(folder: str, client: str, event: str, at: int, duration_ms: float, char
 
     fired = Fired(at=at, event=event[:_MAX_EVENT_LENGTH], duration_ms=round(duration_ms, 1), chars=chars)
     path = os.path.join(folder, FOLDER, client + _ENDING)
-    content = json.dumps(fired.as_dict()).encode().ljust(_LENGTH)
+    content = json.dumps({**fired.as_dict(), "conversation": conversation}).encode().ljust(_LENGTH)
     try:
         try:
             _write(path, content)
@@ -113,6 +116,7 @@ def _read_file(path: str) -> Fired | None:
             event=str(fields["event"]),
             duration_ms=float(fields["duration_ms"]),
             chars=int(fields["chars"]),
+            conversation=str(fields.get("conversation", "")),
         )
     except (OSError, ValueError, TypeError, KeyError, RecursionError, OverflowError):
         return None

@@ -148,6 +148,17 @@ class ForgottenRecord(Value):
     at: int
 
 
+class ForkRecord(Value):
+    """A conversation began as a copy of another one, which its task is based on."""
+
+    kind = "fork"
+    task: Task
+
+    def as_body(self) -> Body:
+        """Return the JSON body."""
+        return self.task.as_dict()
+
+
 class PendingNotice(Value):
     """Something to tell once in a conversation."""
 
@@ -261,6 +272,11 @@ def given_warnings(database: Database, task: str) -> list[GivenWarning]:
     return [GivenWarning.from_row(row, made=bool(row["made"])) for row in rows]
 
 
+def apply_fork(database: Database, body: Body) -> None:
+    """Apply the body of a conversation that is a copy of another one."""
+    tasks.ensure(database, Task(**body))
+
+
 def apply_brief(database: Database, body: Body) -> None:
     """Apply a brief's body."""
     put_brief(database, BriefRecord.from_body(body))
@@ -294,6 +310,7 @@ APPLY: dict[str, Callable[[Database, Body], None]] = {
     "brief": apply_brief,
     "attempt": apply_attempt,
     "notice": apply_notice,
+    "fork": apply_fork,
 }
 
 
@@ -337,6 +354,18 @@ def delivered(database: Database, task: str) -> set[str]:
     """Return the learnings that have reached the agent in a task."""
     sql = "select learning from injection where project = :project and task = :task and delivered_at is not null"
     return set(database.column(sql, task=task))
+
+
+def tasks_of(database: Database, briefs: Sequence[str]) -> dict[str, str]:
+    """Return the task of each brief that is known here."""
+    sql = f"select id, task from brief where project = :project and {database.one_of('id', 'briefs')}"
+    return {row["id"]: row["task"] for row in database.rows(sql, briefs=database.list_value(briefs))}
+
+
+def was_briefed(database: Database, task: str, *, since: int) -> bool:
+    """Return whether a task has had a brief since the given time."""
+    sql = "select id from brief where project = :project and task = :task and created_at >= :since limit 1"
+    return database.has(sql, task=task, since=since)
 
 
 def given_to(database: Database, task: str) -> dict[str, str]:

@@ -509,10 +509,25 @@ def _failure(row: Row) -> Failure:
     return Failure.from_row(clean_row(row), files=tuple(read_json(row["files"])))
 
 
+def find_origin(database: Database, task: str) -> Task | None:
+    """Return the conversation that a conversation began as a copy of; None if it did not."""
+    sql = "select based_on from task where project = :project and id = :id and type = 'session'"
+    origin = database.value(sql, id=task)
+    return find(database, origin) if origin else None
+
+
+_WORKS_FOR = """
+    select case when parent = '' and type = 'session' then based_on else parent end
+      from task
+     where project = :project
+       and id = :id
+    """
+
+
 def conversation_of(database: Database, task: str) -> str:
-    """Return the conversation of a task: the task itself, or for a sub-agent, the task that it works for."""
+    """Return the conversation of a task: the task itself, or what a sub-agent works for, or what it is a copy of."""
     for _ in range(_MAX_PARENTS):
-        parent = database.value("select parent from task where project = :project and id = :id", id=task)
+        parent = database.value(_WORKS_FOR, id=task)
         if not parent:
             break
         task = parent

@@ -63,8 +63,8 @@ class HookEvent(Value):
     name: str
     """The client's name for the event."""
     kind: str
-    """`session`, `prompt`, `agent` (a sub-agent starts), `call` (of a tool), `result` (of a call), `compaction`, `stop`
-    or `end`."""
+    """`session`, `prompt`, `agent` (a sub-agent starts), `call` (of a tool), `result` (of a call), `stop`, `end`, or
+    `compaction`, which is only served if the client's `hooks` module makes something else of it."""
     session: str
     agent_id: str = ""
     agent: str = ""
@@ -81,6 +81,10 @@ class HookEvent(Value):
     """For a call and a result, the command line."""
     paths: tuple[str, ...] = ()
     """For a call and a result, the edited files."""
+    errand: str = ""
+    """For a call that starts a sub-agent, what the sub-agent is to do, if no later event tells it."""
+    errand_for: str = ""
+    """The kind of that sub-agent."""
     failed: bool | None = None
     """For a result, whether the call failed; None if this is unknown, or if it neither failed nor succeeded."""
     output: str = ""
@@ -176,6 +180,12 @@ def hears_in_time(event: HookEvent) -> bool:
     return client is None or client.hears_in_time
 
 
+def briefs_at_first_prompt(event: HookEvent) -> bool:
+    """Return whether what is said at the start of a conversation must come with its first prompt."""
+    client = registry.find(event.client)
+    return client is not None and client.briefs_at_first_prompt
+
+
 def shows_messages(event: HookEvent) -> bool:
     """Return whether the person sees a message in the answer to this event."""
     client = registry.find(event.client)
@@ -196,8 +206,6 @@ def answer(event: HookEvent, text: str, *, denies: bool = False, message: str = 
         return _as_json({"decision": client.stop_decision, "reason": text}) if client and event.may_go_on else ""
     if denies and client and client.deny_format == "decision":
         return _as_json({"decision": "deny", "reason": text})
-    if event.kind == "compaction" and (client is None or client.compaction_format != "context"):
-        return f"{text}\n" if client and client.compaction_format == "text" else ""
     body = {"permissionDecision": "deny", "permissionDecisionReason": text} if denies else {"additionalContext": text}
     told = {"systemMessage": message} if message else {}
     top = body if client and "top" in client.context_levels and not denies else {}
@@ -254,9 +262,18 @@ def _add_tool(event: HookEvent, payload: Mapping[str, Any]) -> HookEvent:
         paths = (path,) if path else _list_patched(command_line(first_value(arguments, (*_PATCHES, *COMMANDS))))
         event = event.replace(paths=paths)
     if event.kind == "call":
-        return event.replace(tool=tool)
+        return _add_errand(event.replace(tool=tool), arguments)
     failed, output = _result(event, payload, runs=does == "run")
     return event.replace(tool=tool, failed=failed, output=last_words(output, _MAX_OUTPUT_LENGTH))
+
+
+def _add_errand(event: HookEvent, arguments: Mapping[str, Any]) -> HookEvent:
+    client = registry.find(event.client or registry.DEFAULT)
+    if client is None or event.tool not in client.errand_tools:
+        return event
+    texts = filter(None, (_text(arguments.get(key)) for key in ("description", "prompt")))
+    errand = beginning_and_end("\n".join(texts), _HALF_PROMPT_LENGTH)
+    return event.replace(errand=errand, errand_for=_text(arguments.get("subagent_type")))
 
 
 def _result(event: HookEvent, payload: Mapping[str, Any], *, runs: bool) -> tuple[bool | None, str]:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.exceptions import ToolError
@@ -19,6 +20,7 @@ from mcp_types import (
     INVALID_PARAMS,
     CallToolResult,
     GetPromptResult,
+    InitializeResult,
     InputRequiredResult,
     TextContent,
     ToolAnnotations,
@@ -26,10 +28,12 @@ from mcp_types import (
 from pydantic import ValidationError
 
 from learnt import __version__
-from learnt.doors.mcp.tools import CALLER, Tools
+from learnt.clients.registry import conversation_of_call
+from learnt.doors.mcp.tools import CALLER, STATED, Tools
 from learnt.doors.mcp.words import format_error, prompt
 from learnt.errors import LearntError
 from learnt.text.clean import fold
+from learnt.text.json_values import dig
 
 _MARKDOWN = "text/markdown"
 _MAX_NAME_CHARS = 60
@@ -55,6 +59,7 @@ def make_server(folder: str) -> Server:
         server.resource(address, name=name, description=read.__doc__, mime_type=_MARKDOWN)(_with_our_errors(read))
     for name, ask in (("brief", tools.brief_prompt), ("debrief", tools.debrief_prompt)):
         server.prompt(name, description=ask.__doc__)(ask)
+    server.instruct_each_client(tools)
     return server
 
 
@@ -71,12 +76,27 @@ def serve_stdio(folder: str) -> None:
 class Server(MCPServer[Any]):
     """The SDK's server, with our error messages."""
 
+    def instruct_each_client(self, tools: Tools) -> None:
+        """Tell a client whose hooks brief its agents not to ask for briefs."""
+
+        async def instruct(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+            result = await call_next(ctx)
+            caller = dig(ctx.params, "clientInfo", "name") if ctx.method == "initialize" else ""
+            if isinstance(caller, str) and caller and tools.is_briefed_by_hooks(caller):
+                text = prompt("instructions_with_hooks")
+                if isinstance(result, InitializeResult):
+                    return result.model_copy(update={"instructions": text})
+                return {**result, "instructions": text} if isinstance(result, dict) else result
+            return result
+
+        self._lowlevel_server.middleware.append(instruct)
+
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
         """Call a tool; return an error as its result."""
         parameters = {tool.name: list(tool.input_schema.get("properties", {})) for tool in await self.list_tools()}
-        before = CALLER.set(_caller_name(context))
+        before, stated = CALLER.set(_caller_name(context)), STATED.set(_stated_conversation(context))
         try:
             result = await super().call_tool(name, arguments, context)
         except ToolError as error:
@@ -86,6 +106,7 @@ class Server(MCPServer[Any]):
             result = CallToolResult(content=[TextContent(type="text", text=text)], is_error=True)
         finally:
             CALLER.reset(before)
+            STATED.reset(stated)
         expected = (*parameters.get(name, arguments), *_CLIENT_ARGUMENTS)
         ignored = [fold(argument)[:_MAX_NAME_CHARS] for argument in arguments if argument not in expected]
         if ignored and isinstance(result, CallToolResult):
@@ -123,6 +144,12 @@ def _caller_name(context: Context[Any, Any] | None) -> str:
     params = context.request_context.session.client_params if context is not None else None
     name = fold(params.client_info.name)[:_MAX_NAME_CHARS] if params is not None else ""
     return f"mcp: {name}" if name else "mcp"
+
+
+def _stated_conversation(context: Context[Any, Any] | None) -> str:
+    """Return the conversation that the client states with a call, as hooks know it; empty if it does not."""
+    metadata = context.request_context.meta if context is not None else None
+    return conversation_of_call(_caller_name(context).partition(": ")[2], metadata) if metadata else ""
 
 
 def _describe_error(error: BaseException, usage: str = "") -> str:

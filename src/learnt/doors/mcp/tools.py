@@ -18,19 +18,25 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from learnt.clients.registry import client_name
+from learnt.clients.registry import client_name, conversation_of_shell
 from learnt.doors.mcp.words import fence_lines, format_brief, format_cache, format_learning, format_learnings, prompt
 from learnt.doors.output import describe_debrief, describe_mark, describe_receipt
-from learnt.errors import NotFound, WrongRequest
+from learnt.errors import LearntError, NotFound, WrongRequest
 from learnt.memory import Memory
 from learnt.model import check_goal, is_id, text_id
 from learnt.text.fence import fenced, without_tags
+from learnt.text.times import DAY_MS
 
 CALLER: ContextVar[str] = ContextVar("caller", default="mcp")
 """The name that the history records for changes made here."""
+STATED: ContextVar[str] = ContextVar("stated", default="")
+"""The conversation that the client states in a call, as hooks know it."""
 
 _MAX_SIMILAR = 3
-_TaskId = Annotated[str, Field(description="The id that `brief` gave, task_…")]
+_RECENT_MS = 30 * DAY_MS
+_TaskId = Annotated[
+    str, Field(description="The id that `brief` gave, task_…; where hooks brief you, this conversation if left out")
+]
 _Paths = Annotated[tuple[str, ...], Field(description="Files that are worked on")]
 _WHEN = (
     "A few situations or symptoms in which it will matter again, in the words in which a user would put them, not in "
@@ -61,15 +67,18 @@ class Tools:
     ) -> str:
         """Call this before you start on a task: it tells what failed before, and the few learnings that matter."""
         with self._open() as memory:
+            own = "" if goal else self._conversation_of_hooks(memory)
             brief = memory.brief(
                 text,
-                task=task or os.environ.get("LEARNT_TASK"),
+                task=task or os.environ.get("LEARNT_TASK") or own,
+                task_type="session" if own else "",
+                only_new=bool(own) and task in ("", own),
                 agent=agent or CALLER.get(),
                 goal=goal,
                 paths=paths,
                 command=command,
                 asked_by="tool",
-                client=client_name(CALLER.get().partition(": ")[2]),
+                client=_caller_client(),
             )
         return format_brief(brief)
 
@@ -101,6 +110,7 @@ class Tools:
     ) -> str:
         """Call this once you know something that will help with other tasks here; it starts on trial."""
         with self._open() as memory:
+            task = task or self._conversation_of_hooks(memory)
             learning, is_new = memory.learn(
                 title,
                 observation=observation,
@@ -142,6 +152,7 @@ class Tools:
             )
         with self._open() as memory:
             memory.tidies_when_done = True
+            task = task or self._conversation_of_hooks(memory)
             report = memory.debrief(
                 task or memory.tasks.new_id(), output, result=result or None, model=model, agent=CALLER.get()
             )
@@ -150,11 +161,15 @@ class Tools:
     def mark(
         self,
         learning: Annotated[str, Field(description="The learning's id, learn_…")],
-        task: _TaskId,
+        task: _TaskId = "",
+        *,
         helpful: Annotated[bool, Field(description="Whether it helped")],
     ) -> str:
         """Call this to say whether a learning in your brief helped; it counts once for each learning and task."""
         with self._open() as memory:
+            task = task or self._conversation_of_hooks(memory)
+            if not task:
+                raise WrongRequest("`task` is missing", hint="give the id that `brief` gave, task_…")
             marked = memory.mark(learning, task, helpful)
         return describe_mark(marked, helpful=helpful)
 
@@ -205,11 +220,35 @@ class Tools:
             text = memory.file.read(goal)
         return "" if text is None else fenced(without_tags(text), "learnings.md")
 
-    def _conversation(self) -> dict[str, Any]:
-        """Return the conversation that the caller takes part in: one for each caller as long as this server runs."""
+    def is_briefed_by_hooks(self, caller: str) -> bool:
+        """Return whether a client's hooks have been called here of late, so that they brief its conversations."""
+        try:
+            with Memory.open(self._folder, create=False) as memory:
+                return bool(memory.hooks.last_conversation(client_name(caller), since=self._started_at - _RECENT_MS))
+        except (LearntError, OSError):
+            return False
+
+    def _conversation_of_hooks(self, memory: Memory) -> str:
+        """Return the task of the caller's conversation, if its hooks have been called since this server started.
+
+        Unless the call states it, it is the conversation of this client whose hook was called last: clients call one
+        before each call of a tool.
+        """
+        last = memory.hooks.last_conversation(_caller_client(), since=self._started_at, live=True)
+        return text_id("task", STATED.get()) if last and STATED.get() else last
+
+    def _conversation(self, memory: Memory) -> dict[str, Any]:
+        """Return the conversation that the caller takes part in.
+
+        If neither hooks nor the client tell it, it is one for each caller as long as this server runs.
+        """
         own = os.environ.get("LEARNT_TASK", "")
         if is_id("task", own):
             return {"conversation": own}
+        stated = STATED.get() or conversation_of_shell(os.environ, of=_caller_client())
+        known = self._conversation_of_hooks(memory) or (text_id("task", stated) if stated else "")
+        if known:
+            return {"conversation": known}
         name = f"mcp {os.getpid()} {self._started_at} {CALLER.get()}"
         return {"conversation": text_id("task", name), "since": self._started_at}
 
@@ -220,10 +259,15 @@ class Tools:
         with self._one_at_a_time:
             try:
                 with Memory.open(self._folder, create=False) as memory:
-                    memory.speak_as_agent(CALLER.get(), **self._conversation())
+                    memory.speak_as_agent(CALLER.get(), **self._conversation(memory))
                     yield memory
             finally:
                 _reap_children()
+
+
+def _caller_client() -> str:
+    """Return the name under which the calling client's activity is stored; empty if it is unknown."""
+    return client_name(CALLER.get().partition(": ")[2])
 
 
 def _reap_children() -> None:

@@ -9,6 +9,7 @@ from string import Template
 
 from learnt.brief.render import explain_empty
 from learnt.errors import LearntError
+from learnt.flow.briefs import SHOWN_BEFORE
 from learnt.flow.standing import CacheState
 from learnt.model import PARAGRAPHS, Brief, Learning
 from learnt.system.templates import read_template
@@ -69,9 +70,13 @@ def format_learning(learning: Learning) -> str:
 
 
 def format_brief(brief: Brief) -> str:
-    """Return a brief or the reason why it is empty, and the ids for later calls."""
-    ids = f"This brief is `{brief.id}`, its task `{brief.task}`: give that to `mark` and `debrief`."
-    return f"{brief.text or explain_empty(brief)}\n{ids}"
+    """Return a brief or the reason why it is empty, what the conversation was given before, and the ids for later."""
+    considered = brief.receipt["considered"]
+    given = [entry["id"] for entry in considered if entry["left_out"] == SHOWN_BEFORE]
+    before = f"This conversation has been given already what fits: {', '.join(given)}.\n" if given else ""
+    text = brief.text or (f"Nothing new. {before}" if given else f"{explain_empty(brief)}\n")
+    named = f"This brief is `{brief.id}`, its task" if brief.text or not given else "The task is"
+    return f"{text}{before if brief.text else ''}{named} `{brief.task}`: give that to `mark` and `debrief`."
 
 
 def format_cache(state: CacheState) -> str:
