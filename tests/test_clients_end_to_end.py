@@ -300,8 +300,9 @@ def test_what_was_compacted_is_briefed_at_its_next_prompt(told: Told) -> None:
     if told.client != "copilot":
         pytest.skip("others are briefed when they have compacted")
     story = told.story
-    full = story.runs("./ship --safe")._replace(tokens_in=165_000)
-    (*_, last) = story.converse("Ship it, with the harbour key", full, full, story.runs("./ship --safe"), Reply("Done."))
+    safe = story.runs("./ship --safe")
+    full = safe._replace(tokens_in=165_000)
+    (*_, last) = story.converse("Ship it, with the harbour key", full, full, safe, Reply("Done."))
     (again, *_) = story.converse("Ship it again, with the harbour key", Reply("Yes."), words=("--continue",))
 
     assert PINNED not in last
