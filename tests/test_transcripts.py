@@ -514,8 +514,9 @@ def test_a_prompt_to_copilot_is_typed_if_a_person_used_it(tmp_path: Path, instru
     asked_first = [COPILOT_START, copilot("user.message", content="Mend the tills")]
     told = [copilot("system.message", content=text) for text in instructions]
     (prompt,) = transcript.steps(written(tmp_path / "events.jsonl", [*asked_first, *told]))
+    (resumed,) = transcript.steps(written(tmp_path / "r.jsonl", [*asked_first, *told[:1], copilot("session.resume")]))
 
-    assert prompt.typed is typed
+    assert (prompt.typed, resumed.typed) == (typed, False)
 
 
 def test_copilot_tells_about_the_conversation(tmp_path: Path) -> None:

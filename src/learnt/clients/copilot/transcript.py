@@ -3,7 +3,7 @@
 A sub-agent's events are in the same file, marked with its id. Another agent wrote its prompts, so they are skipped. A
 message has two texts: what a person wrote, and what the model was given, with the answers of hooks. What hooks say at
 the start of a session and before a call reaches the model, too, but only the former is recorded, with the hook. The
-first sentences to the model say whether a person uses Copilot; a conversation that was also run unattended is not typed.
+first sentences to the model say whether a person uses Copilot.
 """
 
 from __future__ import annotations
@@ -65,10 +65,13 @@ def steps(path: str) -> Iterator[kit.Step]:
 
 
 def _is_interactive(path: str) -> bool:
-    """Return whether only a person used Copilot in a conversation."""
-    records = (record for record in kit.line_records(path) if record.get("type") == _INSTRUCTIONS)
-    beginnings = [text_of(dig(record, "data", "content"))[:_BEGINNING] for record in records]
-    return bool(beginnings) and all(_INTERACTIVE in beginning for beginning in beginnings)
+    """Return whether only a person used Copilot in a conversation; False if a resumed one does not say so again."""
+    beginnings, starts = list[str](), 0
+    for record in kit.line_records(path):
+        starts += record.get("type") in (_START, _RESUMED)
+        if record.get("type") == _INSTRUCTIONS:
+            beginnings.append(text_of(dig(record, "data", "content"))[:_BEGINNING])
+    return len(beginnings) >= max(starts, 1) and all(_INTERACTIVE in beginning for beginning in beginnings)
 
 
 def about(path: str) -> kit.About:
