@@ -441,15 +441,18 @@ class Installed:
 
     def run(self, *words: str, replies: tuple[Reply, ...]) -> tuple[str, list[str]]:
         """Run the client with these words; return what it prints, and what its model was sent."""
-        trusted = ("-c", f'projects."{self.folder}".trust_level="trusted"') if self.client == "codex" else ()
         with ModelStub(*replies) as stub:
             environ = {
                 **environment(self.client, self._tmp_path, stub, trusted=self.folder),
                 "LEARNT_HOOK_DEADLINE_MS": "5000",
             }
-            program = str(real_clients.program(self.client))
+            if self.client == "codex":
+                with (self._tmp_path / "their-home" / ".codex" / "config.toml").open("a") as file:
+                    file.write(f'\n[projects."{self.folder}"]\ntrust_level = "trusted"\n')
+            options = self.ALLOWED.get(self.client, ())
+            first = 1 if self.client == "codex" else 0  # the options of a subcommand
             done = subprocess.run(
-                [program, *words, *self.ALLOWED.get(self.client, ()), *trusted],
+                [str(real_clients.program(self.client)), *words[:first], *options, *words[first:]],
                 cwd=self.folder,
                 env=environ,
                 stdin=subprocess.DEVNULL,
