@@ -416,10 +416,11 @@ sys.exit(main())
 """
 
 
+ALLOWED = {"codex": ("--dangerously-bypass-hook-trust",), "gemini": ("--approval-mode", "yolo")}
+
+
 class Installed:
     """A client with our hooks and our MCP server in a project with a learning, and the requests to its model."""
-
-    ALLOWED = {"codex": ("--dangerously-bypass-hook-trust",), "gemini": ("--approval-mode", "yolo")}
 
     def __init__(self, client: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.client = client
@@ -449,7 +450,7 @@ class Installed:
             if self.client == "codex":
                 with (self._tmp_path / "their-home" / ".codex" / "config.toml").open("a") as file:
                     file.write(f'\n[projects."{self.folder}"]\ntrust_level = "trusted"\n')
-            options = self.ALLOWED.get(self.client, ())
+            options = ALLOWED.get(self.client, ())
             first = 1 if self.client == "codex" else 0  # the options of a subcommand
             done = subprocess.run(
                 [str(real_clients.program(self.client)), *words[:first], *options, *words[first:]],
