@@ -993,9 +993,12 @@ const hooks = await Learnt({ directory: process.cwd() })
 const before = (callID, command) =>
   hooks["tool.execute.before"]({ tool: "bash", sessionID: "s1", callID }, { args: { command } })
 const after = async (callID, text, exit) => {
-  const output = { output: text, metadata: { exit } }
-  await hooks["tool.execute.after"]({ tool: "bash", sessionID: "s1", callID }, output)
-  return output.output
+  const state = { output: text, metadata: { exit } }
+  await hooks["tool.execute.after"]({ tool: "bash", sessionID: "s1", callID }, state)
+  if (state.output !== text) throw new Error("opencode would print what is for the model")
+  const messages = [{ info: { role: "assistant", sessionID: "s1" }, parts: [{ type: "tool", state }] }]
+  await hooks["experimental.chat.messages.transform"]({}, { messages })
+  return messages[0].parts[0].state.output
 }
 """
 
