@@ -79,8 +79,12 @@ def test_a_failed_command_and_the_learning_from_it_are_one_warning(
     shop: Callable[..., Client], project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Memory.open(project) as memory:
-        texts = {"observation": f"`{FAILS}` failed: {ERROR}. `{WORKS}` worked.", "action": f"Use `{WORKS}`."}
-        mined = memory.add("`ship` has no `--fast`: use `--safe`", **texts, triggers={"commands": ["ship"]})
+        mined = memory.add(
+            "`ship` has no `--fast`: use `--safe`",
+            observation=f"`{FAILS}` failed: {ERROR}. `{WORKS}` worked.",
+            action=f"Use `{WORKS}`.",
+            triggers={"commands": ["ship"]},
+        )
         other = memory.add("Ship on Mondays only", triggers={"commands": ["ship"]})
     asked = {"prompt": "ship it with --fast or --safe"}
 
