@@ -20,8 +20,9 @@ from learnt.brief.render import Content, Shown
 from learnt.brief.select import Choice
 from learnt.errors import LearntError, WrongRequest
 from learnt.flow.agent_categories import Remark, check_categories
-from learnt.flow.briefs import BriefRequest, Draft, assemble, given_to_others, record, task_for
+from learnt.flow.briefs import BriefRequest, Draft, assemble, task_for
 from learnt.flow.context import Context
+from learnt.flow.injections import given_to_others, record
 from learnt.flow.standing import CacheState, StandingChoice, cache_state, choose_standing, standing
 from learnt.model import LONG_TEXT_LIMIT, Brief, Hit, Learning, Task, new_id
 

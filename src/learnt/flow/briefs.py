@@ -1,15 +1,12 @@
 """Before a task: recall learnings, brief the agent, store the receipt, and render the brief again on demand.
 
-Every brief (for a task, a hook event or a template) is built by `assemble` and stored by `record` before its text is
+Every brief (for a task, a hook event or a template) is built by `assemble` and stored by `injections.record` before its text is
 used.
 """
 
 from __future__ import annotations
 
-from time import perf_counter_ns
-
 from learnt.brief.render import (
-    GIVEN_TO,
     LOADED_FROM,
     RENDERER,
     Content,
@@ -25,6 +22,7 @@ from learnt.brief.select import Choice, Rules, choose, hidden_categories, is_res
 from learnt.clients.registry import loaded_files
 from learnt.errors import LearntError, NotFound, WrongRequest
 from learnt.flow.context import check_rows
+from learnt.flow.injections import given_to_others, injected, record
 from learnt.model import (
     TEXT_LIMIT,
     TITLE_LIMIT,
@@ -45,21 +43,18 @@ from learnt.text.clean import clean, fold
 from learnt.text.records import read_fields
 from learnt.text.redact import redact
 from learnt.text.times import HOUR_MS
-from learnt.text.titles import key_of
 from learnt.text.triggers import Situation
 from learnt.text.words import estimate_tokens
 from learnt.weigh.confidence import impact
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from learnt.brief.render import Unfinished
     from learnt.flow.context import Context
-    from learnt.flow.warnings import CallWarning
     from learnt.model import Failure
-    from learnt.store import Store
 
 STRATEGIES = ("hybrid", "words")  # both search by words; no other strategy exists yet
 _MAX_TRUSTED = 20
@@ -241,48 +236,6 @@ def assemble(draft: Draft) -> Brief:
     )
 
 
-def record(
-    context: Context,
-    task: Task,
-    brief: Brief,
-    *,
-    began_ns: int | None = None,
-    warning: CallWarning | None = None,
-) -> Brief:
-    """Store a brief, its injections and how long it took to build; return the brief.
-
-    `began_ns` is when work on the brief began, by `time.perf_counter_ns`; by default, when the brief was created.
-    `warning` is the warning that the brief contains.
-    """
-    spent = context.clock() - brief.created_at if began_ns is None else (perf_counter_ns() - began_ns) // 1_000_000
-    age_s = context.store.age_s()
-    receipt = brief.receipt if age_s is None else {**brief.receipt, "mirror_age_s": age_s}
-    brief = brief.replace(duration_ms=max(0, spent), receipt=receipt, delivery=happened.delivery_of(brief.asked_by))
-    before = _delivered(context, task.id) if brief.delivery else ()
-    brief_record = happened.BriefRecord(task=task, brief=brief)
-    context.store.record(brief_record if warning is None else warning.as_record(brief_record))
-    if brief.delivery:
-        fresh = [entry["id"] for entry in brief.receipt["shown"] if entry["id"] not in before]
-        _count_elsewhere(context, brief, fresh)
-    return brief
-
-
-def confirm_delivery(context: Context, id: str) -> list[str]:
-    """Within a transaction: record that a brief was delivered; return the learnings that are new to the agent."""
-    brief, counted = happened.deliver(context.store.database, id)
-    _count_elsewhere(context, brief, counted)
-    return counted
-
-
-def _count_elsewhere(context: Context, brief: Brief, ids: Collection[str]) -> None:
-    """Count the uses of those learnings of a delivered brief that are in other stores than the project's."""
-    for store in context.stores[1:]:
-        scope = store.place.scope
-        here = [entry["id"] for entry in brief.receipt["shown"] if entry["scope"] == scope and entry["id"] in ids]
-        if here and not store.place.read_only:
-            _count_in(context, store, here, at=brief.created_at)
-
-
 def explain(context: Context, id: str) -> Brief:
     """Return a brief with its receipt; its text is rendered again if everything in it still exists."""
     brief = happened.get_brief(context.store.database, id)
@@ -331,44 +284,6 @@ def task_for(context: Context, request: BriefRequest, *, now: int) -> Task:
         created_at=now,
         updated_at=now,
     )
-
-
-def injected(context: Context, task: str, *, since: int = 0, missed_too: bool = False) -> dict[str, bool]:
-    """Return the learnings that a task was given since the given time, and whether each was held out.
-
-    A learning whose brief is known not to have been delivered is left out, unless `missed_too` is set. A conversation
-    that began as a copy of another one has what that one was given.
-    """
-    # Read the spool first, because a replay may move records to the database meanwhile.
-    pending = context.store.pending_briefs(task) if task else ()
-    database = context.store.database
-    held_out_by_id: dict[str, bool] = {}
-    origin = tasks.find_origin(database, task) if not since else None
-    if origin:
-        held_out_by_id |= happened.injected(database, origin.id, since=origin.fresh_since, missed_too=missed_too)
-    held_out_by_id |= happened.injected(database, task, since=since, missed_too=missed_too)
-    for record in pending:
-        injections = record.given.brief.injections
-        held_out_by_id |= {entry.learning: entry.held_out for entry in injections if entry.injected_at >= since}
-    return held_out_by_id
-
-
-def _delivered(context: Context, task: str) -> set[str]:
-    """Return the learnings that have reached the agent in a task."""
-    briefs = [record.given.brief for record in (context.store.pending_briefs(task) if task else ())]
-    pending = {id for brief in briefs if brief.delivery for id in brief.learning_ids}
-    return pending | happened.delivered(context.store.database, task)
-
-
-def given_to_others(context: Context, task: str, agent: str) -> dict[str, str]:
-    """Return the learnings that other agents were given for the same task; briefs without an agent are ignored."""
-    if not agent:
-        return {}
-    return {
-        id: f"{GIVEN_TO}{other} for this task"
-        for id, other in happened.given_to(context.store.database, task).items()
-        if other and key_of(other) != key_of(agent)
-    }
 
 
 def asked(situation: Situation, **also: Any) -> dict[str, Any]:
@@ -545,19 +460,6 @@ def _past_attempts(context: Context, task: Task, *, now: int) -> tuple[tuple[Pas
         recent_done=recent.count("done"),
     )
     return tuple(past), loop
-
-
-def _count_in(context: Context, store: Store, ids: Sequence[str], *, at: int) -> None:
-    """Count uses in another writable store; the brief neither waits for this nor fails because of it."""
-    wait_ms = store.database.wait_at_most(PATIENCE_MS)
-    try:
-        with store.transaction():
-            for id in ids:
-                happened.count_use(store.database, id, at=at)
-    except LearntError as error:
-        context.remarks.append(f"not counted in {store.place.folder}: {error.message}")
-    finally:
-        store.database.wait_at_most(wait_ms)
 
 
 def _count_search(context: Context, asker: str) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from learnt.flow.briefs import injected
 from learnt.flow.context import Context
+from learnt.flow.injections import injected
 from learnt.flow.tasks import failed_attempts, next_number, set_status, settle
 from learnt.model import TEXT_LIMIT, Attempt, Claim, Task, Value, new_id, text_id
 from learnt.store import happened, reviews, tasks

@@ -20,7 +20,8 @@ from learnt.clients.kit.events import (
 )
 from learnt.clients.registry import is_interactive
 from learnt.errors import LearntError, NoStore
-from learnt.flow.briefs import BriefRequest, Draft, Opening, asked, assemble, brief, injected, record
+from learnt.flow.briefs import BriefRequest, Draft, Opening, asked, assemble, brief
+from learnt.flow.injections import injected, record
 from learnt.model import NO_REPORT, Hit, Task, Value, digest, new_id, text_id
 from learnt.project import head_branch
 from learnt.store import fired, learnings, tasks

@@ -1,0 +1,112 @@
+"""What agents were given: store a brief and its injections, confirm that it arrived, and tell what a task has had."""
+
+from __future__ import annotations
+
+from time import perf_counter_ns
+
+from learnt.brief.render import GIVEN_TO
+from learnt.errors import LearntError
+from learnt.store import PATIENCE_MS, happened, tasks
+from learnt.text.titles import key_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from learnt.flow.context import Context
+    from learnt.flow.warnings import CallWarning
+    from learnt.model import Brief, Task
+    from learnt.store import Store
+
+
+def record(
+    context: Context,
+    task: Task,
+    brief: Brief,
+    *,
+    began_ns: int | None = None,
+    warning: CallWarning | None = None,
+) -> Brief:
+    """Store a brief, its injections and how long it took to build; return the brief.
+
+    `began_ns` is when work on the brief began, by `time.perf_counter_ns`; by default, when the brief was created.
+    `warning` is the warning that the brief contains.
+    """
+    spent = context.clock() - brief.created_at if began_ns is None else (perf_counter_ns() - began_ns) // 1_000_000
+    age_s = context.store.age_s()
+    receipt = brief.receipt if age_s is None else {**brief.receipt, "mirror_age_s": age_s}
+    brief = brief.replace(duration_ms=max(0, spent), receipt=receipt, delivery=happened.delivery_of(brief.asked_by))
+    before = _delivered(context, task.id) if brief.delivery else ()
+    brief_record = happened.BriefRecord(task=task, brief=brief)
+    context.store.record(brief_record if warning is None else warning.as_record(brief_record))
+    if brief.delivery:
+        fresh = [entry["id"] for entry in brief.receipt["shown"] if entry["id"] not in before]
+        _count_elsewhere(context, brief, fresh)
+    return brief
+
+
+def confirm_delivery(context: Context, id: str) -> list[str]:
+    """Within a transaction: record that a brief was delivered; return the learnings that are new to the agent."""
+    brief, counted = happened.deliver(context.store.database, id)
+    _count_elsewhere(context, brief, counted)
+    return counted
+
+
+def injected(context: Context, task: str, *, since: int = 0, missed_too: bool = False) -> dict[str, bool]:
+    """Return the learnings that a task was given since the given time, and whether each was held out.
+
+    A learning whose brief is known not to have been delivered is left out, unless `missed_too` is set. A conversation
+    that began as a copy of another one has what that one was given.
+    """
+    # Read the spool first, because a replay may move records to the database meanwhile.
+    pending = context.store.pending_briefs(task) if task else ()
+    database = context.store.database
+    held_out_by_id: dict[str, bool] = {}
+    origin = tasks.find_origin(database, task) if not since else None
+    if origin:
+        held_out_by_id |= happened.injected(database, origin.id, since=origin.fresh_since, missed_too=missed_too)
+    held_out_by_id |= happened.injected(database, task, since=since, missed_too=missed_too)
+    for record in pending:
+        injections = record.given.brief.injections
+        held_out_by_id |= {entry.learning: entry.held_out for entry in injections if entry.injected_at >= since}
+    return held_out_by_id
+
+
+def given_to_others(context: Context, task: str, agent: str) -> dict[str, str]:
+    """Return the learnings that other agents were given for the same task; briefs without an agent are ignored."""
+    if not agent:
+        return {}
+    return {
+        id: f"{GIVEN_TO}{other} for this task"
+        for id, other in happened.given_to(context.store.database, task).items()
+        if other and key_of(other) != key_of(agent)
+    }
+
+
+def _delivered(context: Context, task: str) -> set[str]:
+    """Return the learnings that have reached the agent in a task."""
+    briefs = [record.given.brief for record in (context.store.pending_briefs(task) if task else ())]
+    pending = {id for brief in briefs if brief.delivery for id in brief.learning_ids}
+    return pending | happened.delivered(context.store.database, task)
+
+
+def _count_elsewhere(context: Context, brief: Brief, ids: Collection[str]) -> None:
+    """Count the uses of those learnings of a delivered brief that are in other stores than the project's."""
+    for store in context.stores[1:]:
+        scope = store.place.scope
+        here = [entry["id"] for entry in brief.receipt["shown"] if entry["scope"] == scope and entry["id"] in ids]
+        if here and not store.place.read_only:
+            _count_in(context, store, here, at=brief.created_at)
+
+
+def _count_in(context: Context, store: Store, ids: Sequence[str], *, at: int) -> None:
+    """Count uses in another writable store; the brief neither waits for this nor fails because of it."""
+    wait_ms = store.database.wait_at_most(PATIENCE_MS)
+    try:
+        with store.transaction():
+            for id in ids:
+                happened.count_use(store.database, id, at=at)
+    except LearntError as error:
+        context.remarks.append(f"not counted in {store.place.folder}: {error.message}")
+    finally:
+        store.database.wait_at_most(wait_ms)
