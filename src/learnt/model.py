@@ -28,7 +28,8 @@ else:
 # A learning's texts besides its title, in the order in which they are shown.
 PARAGRAPHS = ("context", "observation", "implication", "action")
 COUNTERS = ("times_injected", "times_helpful", "times_not_helpful", "recurrences")
-TITLE_LIMIT, TEXT_LIMIT, LONG_TEXT_LIMIT = 100, 20_000, 200_000  # a task may contain a whole specification
+TITLE_LIMIT, TEXT_LIMIT = 100, 20_000
+LONG_TEXT_LIMIT = 200_000  # a task may contain a whole specification
 TRIGGER_LIMIT, TAG_LIMIT, CUE_LIMIT = 500, 50, 8
 LARGEST_NUMBER, LEAST_CONFIDENCE = 2**53, 0.1
 GENERAL = "general"  # the category that every agent sees
@@ -596,5 +597,4 @@ class Debrief(Value):
     redactions: int = 0
     spooled: bool = False
     """Whether the database was not available, so that the output is in the spool and is applied later."""
-    new_task: bool = False
-    """Whether the task is new."""
+    new_task: bool = False  # whether the task is new

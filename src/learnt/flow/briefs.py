@@ -1,7 +1,7 @@
 """Before a task: recall learnings, brief the agent, store the receipt, and render the brief again on demand.
 
-Every brief (for a task, a hook event or a template) is built by `assemble` and stored by `injections.record` before its text is
-used.
+Every brief (for a task, a hook event or a template) is built by `assemble`, and stored by `record` in `injections.py`
+before its text is used.
 """
 
 from __future__ import annotations
