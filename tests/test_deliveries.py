@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from learnt import Memory
 from learnt.clients.kit.events import read_event
 from learnt.errors import WrongRequest
-from learnt.flow.briefs import confirm_delivery
+from learnt.flow.uses import confirm_delivery
 from learnt.model import text_id
 from learnt.store import deliveries, evidence, happened
 from learnt.store.happened import BriefRecord

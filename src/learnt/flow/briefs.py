@@ -59,7 +59,6 @@ if TYPE_CHECKING:
     from learnt.flow.context import Context
     from learnt.flow.warnings import CallWarning
     from learnt.model import Failure
-    from learnt.store import Store
 
 STRATEGIES = ("hybrid", "words")  # both search by words; no other strategy exists yet
 _MAX_TRUSTED = 20
@@ -258,29 +257,28 @@ def record(
     age_s = context.store.age_s()
     receipt = brief.receipt if age_s is None else {**brief.receipt, "mirror_age_s": age_s}
     brief = brief.replace(duration_ms=max(0, spent), receipt=receipt, delivery=happened.delivery_of(brief.asked_by))
-    before = _delivered(context, task.id) if brief.delivery else ()
+    before = _delivered_before(context, task.id) if brief.delivery else ()
     brief_record = happened.BriefRecord(task=task, brief=brief)
     context.store.record(brief_record if warning is None else warning.as_record(brief_record))
     if brief.delivery:
-        fresh = [entry["id"] for entry in brief.receipt["shown"] if entry["id"] not in before]
-        _count_elsewhere(context, brief, fresh)
+        count_elsewhere(context, brief, [id for id in brief.learning_ids if id not in before])
     return brief
 
 
-def confirm_delivery(context: Context, id: str) -> list[str]:
-    """Within a transaction: record that a brief was delivered; return the learnings that are new to the agent."""
-    brief, counted = happened.deliver(context.store.database, id)
-    _count_elsewhere(context, brief, counted)
-    return counted
+def _delivered_before(context: Context, task: str) -> set[str]:
+    """Return the learnings that have reached the agent in a task."""
+    briefs = [record.given.brief for record in (context.store.pending_briefs(task) if task else ())]
+    pending = {id for brief in briefs if brief.delivery for id in brief.learning_ids}
+    return pending | happened.delivered(context.store.database, task)
 
 
-def _count_elsewhere(context: Context, brief: Brief, ids: Collection[str]) -> None:
-    """Count the uses of those learnings of a delivered brief that are in other stores than the project's."""
+def count_elsewhere(context: Context, brief: Brief, ids: Collection[str]) -> None:
+    """Count those learnings of a delivered brief that are in other stores; this neither waits long nor fails."""
     for store in context.stores[1:]:
         scope = store.place.scope
         here = [entry["id"] for entry in brief.receipt["shown"] if entry["scope"] == scope and entry["id"] in ids]
-        if here and not store.place.read_only:
-            _count_in(context, store, here, at=brief.created_at)
+        if here and not store.place.read_only and (reason := store.count_uses(here, at=brief.created_at)):
+            context.remarks.append(f"not counted in {store.place.folder}: {reason}")
 
 
 def explain(context: Context, id: str) -> Brief:
@@ -351,13 +349,6 @@ def injected(context: Context, task: str, *, since: int = 0, missed_too: bool = 
         injections = record.given.brief.injections
         held_out_by_id |= {entry.learning: entry.held_out for entry in injections if entry.injected_at >= since}
     return held_out_by_id
-
-
-def _delivered(context: Context, task: str) -> set[str]:
-    """Return the learnings that have reached the agent in a task."""
-    briefs = [record.given.brief for record in (context.store.pending_briefs(task) if task else ())]
-    pending = {id for brief in briefs if brief.delivery for id in brief.learning_ids}
-    return pending | happened.delivered(context.store.database, task)
 
 
 def given_to_others(context: Context, task: str, agent: str) -> dict[str, str]:
@@ -545,19 +536,6 @@ def _past_attempts(context: Context, task: Task, *, now: int) -> tuple[tuple[Pas
         recent_done=recent.count("done"),
     )
     return tuple(past), loop
-
-
-def _count_in(context: Context, store: Store, ids: Sequence[str], *, at: int) -> None:
-    """Count uses in another writable store; the brief neither waits for this nor fails because of it."""
-    wait_ms = store.database.wait_at_most(PATIENCE_MS)
-    try:
-        with store.transaction():
-            for id in ids:
-                happened.count_use(store.database, id, at=at)
-    except LearntError as error:
-        context.remarks.append(f"not counted in {store.place.folder}: {error.message}")
-    finally:
-        store.database.wait_at_most(wait_ms)
 
 
 def _count_search(context: Context, asker: str) -> None:

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from learnt.clients import registry
 from learnt.clients.kit.transcript import GivenBriefs, Step, find_briefs, steps
 from learnt.errors import LearntError, TryAgain
-from learnt.flow.briefs import confirm_delivery
 from learnt.flow.context import Context
 from learnt.flow.history import size_or_0
+from learnt.flow.uses import confirm_delivery
 from learnt.store import deliveries, mined, session_database
 from learnt.store.deliveries import TaskTranscript, UndecidedBrief
 from learnt.text.times import MONTH_MS

@@ -592,7 +592,6 @@ def _end_turn(context: Context, task: str, said: str, **facts: Any) -> str:
     return end_turn(context, task, said, **facts)
 
 
-
 def _start_worker(context: Context, *, at_most_every_s: float = 0.0) -> None:
     from learnt.flow.background import start_worker  # only needed where a turn ends or a record is spooled
 

@@ -10,7 +10,8 @@ too, that the learning's brief was delivered.
 from __future__ import annotations
 
 from learnt.errors import WrongRequest
-from learnt.flow.briefs import confirm_delivery, injected
+from learnt.flow.briefs import injected
+from learnt.flow.uses import confirm_delivery
 from learnt.model import PROGRAM, text_id
 from learnt.store import deliveries, evidence, happened, learnings, reviews, tasks
 from learnt.store.happened import Mark
