@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import statistics
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,6 +28,10 @@ PINNED = 5
 WRONG = {"command": "npx release --quick"}
 RIGHT = {"command": "npx release --safe"}
 COMPLAINT = "Exit code 2\nrelease: unknown option --quick"
+PARALLEL = 10
+PARALLEL_ROUNDS = 7
+MAX_ADDED = 4.0
+"""How many hooks one after another may take as long as what ten hooks at once add to one hook."""
 WITHOUT_ANSWER = ("call without a warning", "result that succeeded", "stop", "end")
 """The events to which the hook does not answer."""
 
@@ -53,12 +59,71 @@ def measure(workspace: Workspace) -> Report:
         bars.append(Bar(f"{name} ≤ {MAX_RATIO} × bare Python ({ratio:.1f})", ratio <= MAX_RATIO))
         bars.append(Bar(f"{name} ≤ {MAX_MB} MB ({megabytes:.0f})", megabytes <= MAX_MB))
     _wait_for_worker(folder)
+    parallel, parallel_bars = _measure_parallel(folder)
+    bars += parallel_bars
     notes = (
         f"`learnt hook --client claude`, {LEARNINGS:,} learnings, a new conversation each time, medians of {ROUNDS} "
         f"rounds; bare Python: {times[BARE].wall_ms:.1f} ms. "
-        "The worker that a stop starts ends before the next run."
+        "The worker that a stop starts ends before the next run. " + parallel
     )
     return Report("Hooks", notes, table(("event", "ms", "× bare Python", "MB"), rows), tuple(bars))
+
+
+def _measure_parallel(folder: Path) -> tuple[str, list[Bar]]:
+    """Start the hooks of ten calls at once, one of which is stopped, beside two busy processes; return a note and bars.
+
+    The same ten calls one after another are measured in turn with them, under the same load.
+    """
+    log = folder / ".learnt" / "hook.log"
+    log.unlink(missing_ok=True)
+    busy = [subprocess.Popen((sys.executable, "-c", "while True: pass")) for _ in range(2)]
+    at_once, in_turn, stopped = [], [], []
+    try:
+        for number in range(PARALLEL_ROUNDS):
+            commands = [WRONG, *({"command": f"make part{part}"} for part in range(1, PARALLEL))]
+            runs = [[_call(folder, f"{kind} {number}", command) for command in commands] for kind in ("one", "all")]
+            began = time.perf_counter()
+            stopped += [_end(_start(run)) for run in runs[0]][:1]
+            in_turn.append((time.perf_counter() - began) / PARALLEL)
+            began = time.perf_counter()
+            stopped += [_end(process) for process in [_start(run) for run in runs[1]]][:1]
+            at_once.append(time.perf_counter() - began)
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+    gave_up = (log.read_text() if log.exists() else "").count("\n") + stopped.count(b"")
+    one, ten = statistics.median(in_turn), statistics.median(at_once)
+    added = (ten - one) / one
+    note = (
+        f"Beside two busy processes, a hook before a call takes {one * 1000:.0f} ms in turn, and ten at once take "
+        f"{ten * 1000:.0f} ms, which adds {added:.1f} hooks; {gave_up} gave up."
+    )
+    bars = [
+        Bar(f"ten hooks at once add ≤ {MAX_ADDED} hooks in turn ({added:.1f})", added <= MAX_ADDED),
+        Bar(f"no hook gives up ({gave_up})", not gave_up),
+    ]
+    return note, bars
+
+
+def _call(folder: Path, session: str, command: dict[str, str]) -> Run:
+    return _hook(folder, "PreToolUse", session, tool_name="Bash", tool_input=command)
+
+
+def _start(run: Run) -> subprocess.Popen[bytes]:
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(run.words, cwd=run.folder, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
+    assert process.stdin
+    process.stdin.write(run.stdin)
+    process.stdin.close()
+    return process
+
+
+def _end(process: subprocess.Popen[bytes]) -> bytes:
+    assert process.stdout
+    answer = process.stdout.read()
+    process.wait()
+    return answer
 
 
 def _fill(folder: Path, chance: random.Random) -> str:

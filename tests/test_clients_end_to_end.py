@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from learnt.clients import registry
 from tests.support import real_clients
 from tests.support.claude_as_documented import ClaudeAsDocumented
 from tests.support.model_stub import ModelStub, Reply
@@ -59,7 +60,7 @@ ALLOWED = {
     "gemini": "--approval-mode=yolo",
     "opencode": "",
 }
-ERRAND = "Paint buoy 17"
+ERRAND, FITTING = "Paint buoy 17", "Paint a buoy with red lead"
 SPAWNS = {
     "claude": Reply(
         tool="Agent",
@@ -98,6 +99,8 @@ class Told:
         self.story = story
         self.client = story.client
         self.named = {"claude": "claude-code"}.get(story.client, story.client)
+        in_first_prompt = registry.get(story.client, "setup").briefs_at_first_prompt
+        self.occasions = ("prompt",) if in_first_prompt else ("session", "prompt")
         self.for_user = ("--user",) if story.client == "gemini" else ()
         story.learnt("init")
         self.matched = self._add(MATCHED)
@@ -163,14 +166,12 @@ def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 def test_a_conversation_is_briefed_at_its_start_and_at_its_prompt(told: Told) -> None:
     for request in told.first:
         assert request.count(PINNED) == request.count(MATCHED) == 1
-    assert told.first[0].count("<learnt-brief") == 2
+    assert told.first[0].count("<learnt-brief") == len(told.occasions)
     for another in (*told.second, *told.third):
         assert another.count(PINNED) == 1
         assert MATCHED not in another
-    assert [(one["occasion"], one["client"]) for one in told.done("brief")][:2] == [
-        ("session", told.client),
-        ("prompt", told.client),
-    ]
+    given = [(one["occasion"], one["client"]) for one in told.done("brief")]
+    assert given[: len(told.occasions)] == [(occasion, told.client) for occasion in told.occasions]
 
 
 def test_what_the_agent_recalls_over_mcp_reaches_it(told: Told) -> None:
@@ -298,17 +299,31 @@ def test_a_conversation_that_was_compacted_is_briefed_anew(told: Told) -> None:
     assert [(one["client"], one["delivery"]) for one in given] == [(told.client, arrived)]
 
 
+def test_what_was_compacted_is_briefed_at_its_next_prompt(told: Told) -> None:
+    if told.client != "copilot":
+        pytest.skip("others are briefed when they have compacted")
+    story = told.story
+    safe = story.runs("./ship --safe")
+    full = safe._replace(tokens_in=165_000)
+    (*_, last) = story.converse("Ship it, with the harbour key", full, full, safe, Reply("Done."))
+    (again, *_) = story.converse("Ship it again, with the harbour key", Reply("Yes."), words=("--continue",))
+
+    assert PINNED not in last
+    assert again.count(PINNED) == again.count(f"{MATCHED} [") == 1
+
+
 def test_a_sub_agent_gets_its_own_brief_and_is_debriefed_on_its_own(told: Told) -> None:
     if told.client not in SPAWNS or isinstance(told.story, ClaudeAsDocumented):
         pytest.skip("no event tells of its sub-agents, or there is no program to start one")
     story, answers = told.story, []
+    fitting = story.told("add", FITTING)["id"]
 
     def choose(body: str) -> Reply | None:
         """Answer for the sub-agent, and let Codex's agent wait for it, which ends it otherwise."""
         called = any(f'"{word}"' in body for word in ("function_call", "tool_calls", "tool_use"))
         if ERRAND in body and not called:
             answers.append("\n".join(texts(json.loads(body))))
-            return Reply(f"<learning>Buoys are numbered from the sea</learning>\nLEARNING_HELPFUL: {told.pinned}")
+            return Reply(f"<learning>Buoys are numbered from the sea</learning>\nLEARNING_HELPFUL: {fitting}")
         started = re.search(r"agent_id\W+([0-9a-f-]{36})", body)
         if told.client == "codex" and started and 'wait_agent","namespace' not in body and "timed_out" not in body:
             return Reply(tool="wait_agent", namespace="multi_agent_v1", arguments={"targets": [started[1]]})
@@ -317,17 +332,17 @@ def test_a_sub_agent_gets_its_own_brief_and_is_debriefed_on_its_own(told: Told) 
     own = story.converse("See to the buoys", SPAWNS[told.client], Reply("They are seen to."), choose=choose)
 
     (child,) = answers
-    assert child.count(PINNED) == 1
+    assert (child.count(FITTING), child.count(PINNED)) == (1, 0)
     assert own[-1].count(PINNED) == 1
     (stored,) = (one for one in story.told("list")["learnings"] if one["title"].startswith("Buoys"))
     done = {one["what"]: one for one in story.told("activity")["activity"] if one["task"] == stored["task"]}
     assert (done["brief"]["occasion"], done["brief"]["agent"]) == ("agent", AGENTS[told.client])
     assert done["brief"]["delivery"] == "delivered"
     assert (done["debrief"]["learnings"], done["debrief"]["agent"]) == (1, AGENTS[told.client])
-    assert story.told("show", told.pinned)["confidence"] == pytest.approx(0.85)
+    assert story.told("show", fitting)["confidence"] == pytest.approx(0.85)
 
 
-def test_copilot_that_runs_the_hooks_of_two_clients_hears_everything_once(tmp_path: Path) -> None:
+def test_a_client_that_runs_the_hooks_of_two_clients_hears_everything_once(tmp_path: Path) -> None:
     folder = tmp_path / "copilot"
     folder.mkdir()
     with ModelStub(Reply("Nothing to say.")) as stub:
@@ -351,7 +366,7 @@ def test_copilot_that_runs_the_hooks_of_two_clients_hears_everything_once(tmp_pa
         assert request.count(PINNED) == request.count(f"{MATCHED} [") == 1
     for request in (*warned, *resumed):
         assert request.count(PINNED) == 1
-    assert (warned[-1].count(FAILED_BEFORE), warned[-1].count("stopped this once")) == (1, 1)
+    assert (warned[-1].count(FAILED_BEFORE), warned[-1].count("stopped this call once")) == (1, 1)
     assert shipped == ["--fast", "--safe", "--fast", "--safe"]
     assert "Once more" in resumed[-1]
     activity = story.told("activity", "--limit", "100")["activity"]
@@ -372,7 +387,7 @@ def test_what_a_client_drops_is_not_counted_and_doctor_names_the_client(told: To
     (latest, *_) = (one["task"] for one in story.told("activity")["activity"])
     dropped = [one for one in story.told("activity")["activity"] if one["task"] == latest and one["what"] != "debrief"]
     assert {one["delivery"] for one in dropped} == {"not delivered"}
-    assert {"session", "prompt"} <= {one["occasion"] for one in dropped}
+    assert set(told.occasions) <= {one["occasion"] for one in dropped}
     assert {one["title"]: one["times_injected"] for one in story.told("list")["learnings"]} == before
     assert "not delivered" in story.learnt("activity")
     assert "ran our hooks and dropped their text" in story.examined().out

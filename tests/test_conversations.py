@@ -18,6 +18,8 @@ from learnt import Memory
 from learnt.clients.kit.events import read_event
 from learnt.clients.kit.setup import Location
 from learnt.clients.opencode.setup import plugin
+from learnt.clients.registry import KINDS
+from learnt.doors.hook import CALLS
 from learnt.errors import WrongRequest
 from learnt.model import text_id
 from learnt.store import missteps
@@ -73,6 +75,30 @@ def test_the_same_mistake_in_another_command_is_told_of(shop: Callable[..., Clie
     assert shop().call("ship tomorrow") == ""
 
 
+def test_a_failed_command_and_the_learning_from_it_are_one_warning(
+    shop: Callable[..., Client], project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Memory.open(project) as memory:
+        mined = memory.add(
+            "`ship` has no `--fast`: use `--safe`",
+            observation=f"`{FAILS}` failed: {ERROR}. `{WORKS}` worked.",
+            action=f"Use `{WORKS}`.",
+            triggers={"commands": ["ship"]},
+        )
+        other = memory.add("Ship on Mondays only", triggers={"commands": ["ship"]})
+    asked = {"prompt": "ship it with --fast or --safe"}
+
+    briefed = shop(session="asked")
+    assert mined.id in briefed.hear("UserPromptSubmit", **asked)
+    assert ERROR not in briefed.call(FAILS), "it was told at the prompt"
+
+    monkeypatch.setenv("LEARNT_BEFORE_TOOL", "tell")
+    said = shop(session="told").call(FAILS)
+    assert ERROR in said
+    assert mined.id not in said
+    assert other.id in said
+
+
 RELATIVES = {
     # failed, why, what worked: relatives, and other commands
     ("docker-compose up", "bash: docker-compose: command not found", "docker compose up"): (
@@ -93,6 +119,52 @@ RELATIVES = {
 }
 
 
+def test_a_call_that_concerns_nothing_passes_by_without_a_database(
+    shop: Callable[..., Client], project: Path, learnt: Learnt, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def catch_up() -> None:
+        with Memory.open(project) as memory:
+            memory.worker.catch_up()
+        opened.clear()
+
+    def add(title: str, *words: str) -> None:
+        assert learnt("add", title, *words).code == 0
+        opened.clear()
+
+    def note_and_open(path: str) -> Memory:
+        opened.append(path)
+        return really_open(path)
+
+    opened: list[str] = []
+    really_open = Memory.open_for_hook
+    monkeypatch.setattr(Memory, "open_for_hook", note_and_open)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    assert tuple(dict.fromkeys(name for name, kind in KINDS.items() if kind == "call")) == CALLS
+    catch_up()
+
+    assert shop().call("make all") == ""
+    assert opened == []
+    assert ERROR in shop().call(FAILS)
+
+    add("Mind the winch", "--on-command", "hoist")
+    assert "Mind the winch" in shop().call("hoist --up"), "before a worker has run"
+    catch_up()
+    assert shop().call("make all") == ""
+    assert opened == []
+    assert "Mind the winch" in shop(session="later").call("cd x && hoist --up")
+
+    shop(session="other").fail("make al", "make: *** No rule to make target 'al'.  Stop.")
+    shop(session="other").work("make all")
+    assert "make all" in shop(session="later").call("make al"), "what has just failed"
+    catch_up()
+    assert learnt("init", "--user").code == 0
+    add("Label each crate", "--on-file", "*.crate", "--user")
+    edit = {"tool_name": "Edit", "tool_input": {"file_path": "a.crate"}}
+    assert "Label each crate" in shop().hear("PreToolUse", **edit), "in the user-wide store"
+    catch_up()
+    assert "Label each crate" in shop(session="later").hear("PreToolUse", **edit)
+
+
 @pytest.mark.parametrize("failure", RELATIVES, ids=lambda failure: failure[0])
 def test_a_warning_covers_the_close_relatives_of_a_command_and_no_other(
     failure: tuple[str, str, str], project: Path, learnt: Learnt
@@ -103,6 +175,9 @@ def test_a_warning_covers_the_close_relatives_of_a_command_and_no_other(
     earlier = Client(learnt, "claude", "earlier", cwd=str(project))
     earlier.fail(failed, error)
     earlier.work(worked)
+    with Memory.open(project) as memory:
+        memory.worker.catch_up()
+    assert (project / ".learnt" / "calls.json").exists(), "calls that concern nothing are passed by"
     relatives, others = (text.split("; ") for text in RELATIVES[failure])
     calls = (failed, *relatives, *others)
 
@@ -922,9 +997,12 @@ const hooks = await Learnt({ directory: process.cwd() })
 const before = (callID, command) =>
   hooks["tool.execute.before"]({ tool: "bash", sessionID: "s1", callID }, { args: { command } })
 const after = async (callID, text, exit) => {
-  const output = { output: text, metadata: { exit } }
-  await hooks["tool.execute.after"]({ tool: "bash", sessionID: "s1", callID }, output)
-  return output.output
+  const state = { output: text, metadata: { exit } }
+  await hooks["tool.execute.after"]({ tool: "bash", sessionID: "s1", callID }, state)
+  if (state.output !== text) throw new Error("opencode would print what is for the model")
+  const messages = [{ info: { role: "assistant", sessionID: "s1" }, parts: [{ type: "tool", state }] }]
+  await hooks["experimental.chat.messages.transform"]({}, { messages })
+  return messages[0].parts[0].state.output
 }
 """
 

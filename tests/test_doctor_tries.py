@@ -196,6 +196,25 @@ def test_a_start_below_the_project_is_told_by_install_and_doctor(client: str, ma
     assert machine.says(client)["fine"]
 
 
+def test_a_file_that_two_clients_read_stays_until_the_last_of_them_goes(machine: Machine) -> None:
+    machine.install("claude-code")
+    machine.trust()
+    clients = [
+        one["subject"] for one in json.loads(machine.learnt("doctor", "--json", env=machine.path).out)["findings"]
+    ]
+    assert "client copilot" not in clients  # it would read .mcp.json, but is not set up
+    machine.install("copilot")
+
+    machine.learnt("uninstall", "copilot", env=machine.path)
+    assert machine.says("claude-code")["fine"]
+    machine.install("copilot")
+    machine.learnt("uninstall", "claude-code", env=machine.path)
+    assert (machine.project / ".mcp.json").exists()
+    machine.learnt("uninstall", "--all", env=machine.path)
+
+    assert sorted(os.listdir(machine.project)) == [".git", ".learnt", "learnt.toml"]
+
+
 def test_a_store_that_somebody_keeps_locked_is_named(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(diagnosis, "_LOCK_PATIENCE_MS", 10)
     machine.learnt("init")

@@ -320,6 +320,8 @@ def test_a_conversation_is_told_the_same_at_every_event(client: str, shop: Outsi
     run(RIGHT)
     send("PreToolUse", "s2", **call_of(client, WRONG))
     run(WRONG, "s3")
+    errand = {"prompt": "count the till with the drawer closed", "subagent_type": "engineer"}
+    send("PreToolUse", tool_name="Agent", tool_input=errand, tool_use_id="call_9")
     send("SubagentStart", agent_id="a48b", agent_type="engineer")
     send("PreCompact", trigger="auto")
     send("SessionStart", source="compact")

@@ -20,14 +20,16 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import CallToolResult, TextContent, TextResourceContents
+from mcp_types import CallToolResult, Implementation, TextContent, TextResourceContents
 
 from learnt import Memory
 from learnt.doors.mcp.server import make_server
 from learnt.doors.mcp.words import format_error
 from learnt.errors import WrongRequest
+from learnt.model import text_id
 from learnt.system.installation import install_command
 from tests.support.doors import Learnt
+from tests.support.hooks import Client as HookClient
 from tests.support.words import tells
 
 Told = TypeVar("Told")
@@ -51,11 +53,12 @@ def memory(memory: Memory) -> Memory:
     return memory
 
 
-def talk(folder: Path, act: Act[Told], **environ: str) -> Told:
+def talk(folder: Path, act: Act[Told], *, named: str = "", **environ: str) -> Told:
     """Let the SDK's client talk with our server, both in this process, and return what it was told."""
+    info = Implementation(name=named, version="1") if named else None
 
     async def connected() -> Told:
-        async with Client(make_server(str(folder))) as client:
+        async with Client(make_server(str(folder)), client_info=info) as client:
             return await act(client)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -181,6 +184,35 @@ def test_an_agent_is_briefed_marks_and_debriefs(memory: Memory, project: Path) -
     mark = memory.history(given.id)[-1]
     assert (mark.what, mark.reason) == ("mark", task)
     assert mark.who == memory.history(learnt)[0].who == "mcp: mcp"  # the name by which the SDK's client goes
+
+
+def test_hooks_and_tools_of_one_conversation_are_one_task(sqlite_memory: Memory, project: Path, learnt: Learnt) -> None:
+    given = sqlite_memory.add("Start the mail server before the integration tests", action="make mail-up")
+    other = sqlite_memory.add("Paint the shop green")
+    hooks = HookClient(learnt, "gemini", "s1")
+    task, says = text_id("task", "gemini s1 "), "Mend the integration tests of the mail server"
+
+    async def work(client: Client) -> None:
+        assert given.id in hooks.hear("BeforeAgent", prompt=says)
+        again = await call(client, "brief", text=says)
+        assert again.startswith(f"Nothing new. This conversation has been given already what fits: {given.id}.")
+        assert (ids(again, "task"), "make mail-up" in again) == ([task], False)
+        assert other.id in await call(client, "brief", text="paint the shop green")
+        assert hooks.hear("BeforeAgent", prompt="paint the shop green") == ""
+        assert "Marked" in await call(client, "mark", learning=given.id, helpful=True)
+        hooks.tell("AfterAgent", prompt_response=f"LEARNING_HELPFUL: {given.id}", stop_hook_active=False)
+
+    talk(project, work, named="gemini-cli-mcp-client-learnt")
+
+    sqlite_memory.worker.catch_up()
+    assert sqlite_memory.get(given.id).times_helpful == 1
+    assert {entry.task for entry in sqlite_memory.reports.activity().entries if entry.task} == {task}
+
+    async def greet(client: Client) -> str:
+        return str(client.instructions)
+
+    assert "no need to call `brief`" in talk(project, greet, named="gemini-cli-mcp-client-learnt")
+    assert "Call `brief` with the task" in talk(project, greet, named="codex-mcp-client")
 
 
 def test_what_an_agent_asks_for_itself_is_counted_under_its_clients_name(memory: Memory, project: Path) -> None:

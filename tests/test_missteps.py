@@ -327,8 +327,10 @@ def test_a_path_that_is_no_text_does_not_cost_the_warning(shop: Shop) -> None:
 def test_what_a_sub_agent_could_not_do_is_not_told_as_unfinished_work(shop: Shop) -> None:
     failed = "<task-failed>{} is broken</task-failed>"
     of_agent = {"agent_id": "a1", "agent_type": "general-purpose"}
-    shop.memory.pin(shop.memory.add("Speak of shops, not of stores").id)
+    shop.memory.add("Speak of shops, not of stores")
     shop.memory.worker.catch_up()
+    errand = {"prompt": "Speak of shops, not of stores", "subagent_type": "general-purpose"}
+    shop.hear("main", "PreToolUse", tool_name="Agent", tool_input=errand)
     assert shop.hear("main", "SubagentStart", **of_agent)
     shop.hear("main", "SubagentStop", last_assistant_message=failed.format("the cellar"), **of_agent)
     shop.hear("main", "SubagentStop", last_assistant_message=failed.format("the attic"), agent_id="a2", agent_type="x")

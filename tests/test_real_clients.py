@@ -418,3 +418,128 @@ def test_a_client_that_was_set_up_serves_its_events_to_learnt(
     assert "yes" in json.dumps(by_name[wanted[3]]["tool_result" if client == "copilot" else "tool_response"])
     assert any("BRIEFED-4711" in body for body in done.asked)
     assert {tuple(event["words"]) for event in everything} == {("hook", "--client", client), ("mcp",)}
+
+
+OPENED = """#!{python}
+import sys
+sys.path.insert(0, {source!r})
+from learnt.__main__ import main
+sys.exit(main())
+"""
+
+
+ALLOWED = {"codex": ("--dangerously-bypass-hook-trust",), "gemini": ("--approval-mode", "yolo")}
+
+
+class Installed:
+    """A client with our hooks and our MCP server in a project with a learning, and the requests to its model."""
+
+    def __init__(self, client: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.client = client
+        self.folder = tmp_path / "work"
+        self.folder.mkdir()
+        subprocess.run(["git", "init", "-q"], cwd=self.folder, check=True)
+        with Memory.open(self.folder) as memory:
+            self.learning = memory.pin(memory.add("Paint the shop green").id)
+        shim = tmp_path / "bin" / "learnt"
+        shim.parent.mkdir()
+        shim.write_text(OPENED.format(python=sys.executable, source=str(Path(learnt.__file__).parents[1])))
+        shim.chmod(0o755)
+        assert command_line(self.folder)("install", client).code == 0
+        settings = self.folder / ".codex" / "config.toml"
+        if client == "codex" and "required" not in settings.read_text():
+            settings.write_text(settings.read_text() + "required = true\n")  # the first turn waits for the server
+        monkeypatch.setenv("PATH", f"{shim.parent}{os.pathsep}{os.environ['PATH']}")
+        self._tmp_path = tmp_path
+
+    def run(self, *words: str, replies: tuple[Reply, ...]) -> tuple[str, list[str]]:
+        """Run the client with these words; return what it prints, and what its model was sent."""
+        with ModelStub(*replies) as stub:
+            environ = {
+                **environment(self.client, self._tmp_path, stub, trusted=self.folder),
+                "LEARNT_HOOK_DEADLINE_MS": "5000",
+            }
+            if self.client == "codex":
+                with (self._tmp_path / "their-home" / ".codex" / "config.toml").open("a") as file:
+                    file.write(f'\n[projects."{self.folder}"]\ntrust_level = "trusted"\n')
+            options = ALLOWED.get(self.client, ())
+            first = 1 if self.client == "codex" else 0  # the options of a subcommand
+            done = subprocess.run(
+                [str(real_clients.program(self.client)), *words[:first], *options, *words[first:]],
+                cwd=self.folder,
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=180,
+                check=False,
+            )
+            assert done.returncode == 0, done.stderr
+            return done.stdout + done.stderr, [asked.body for asked in stub.asked]
+
+
+def test_gemini_has_both_prompts_and_the_brief_after_it_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gemini = Installed("gemini", tmp_path, monkeypatch)
+
+    gemini.run("-p", "FIRST-PROMPT: paint it", replies=(Reply("First done."),))
+    _, asked = gemini.run("--resume", "latest", "-p", "SECOND-PROMPT: and now?", replies=(Reply("Second done."),))
+
+    turn = asked[-1]
+    assert "FIRST-PROMPT" in turn
+    assert "SECOND-PROMPT" in turn
+    assert turn.count(gemini.learning.id) == 1
+
+
+def test_opencode_gives_briefs_to_the_model_of_its_agent_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opencode = Installed("opencode", tmp_path, monkeypatch)
+    with Memory.open(opencode.folder) as memory:
+        at_call = memory.add("Say it twice", kind="gotcha", triggers={"commands": ["echo yes"]})
+    words = ("run", "-m", MODELS["opencode"])
+
+    printed, asked = opencode.run(*words, MARKER, replies=(runs("opencode", "echo yes"), Reply("Done.")))
+    _, resumed = opencode.run(*words, "-c", "and now?", replies=(Reply("Done."),))
+
+    (title,) = [body for body in asked if "Generate a title" in body]
+    for told in (title, printed):
+        assert "learnt-brief" not in told
+    assert "yes" in printed
+    for turn in (asked[-1], resumed[-1]):
+        assert (turn.count(opencode.learning.id), turn.count(at_call.id)) == (1, 1)
+
+
+HEADLESS = {
+    "codex": ("exec", "--skip-git-repo-check"),
+    "gemini": ("-p",),
+    "opencode": ("run", "-m", MODELS["opencode"]),
+}
+
+
+def tool(client: str, name: str, **arguments: Any) -> Reply:
+    """The call with which each client's model uses one of our tools."""
+    if client == "codex":
+        return Reply(tool=name, namespace="mcp__learnt", arguments=arguments)
+    return Reply(tool=f"{'mcp_' if client == 'gemini' else ''}learnt_{name}", arguments=arguments)
+
+
+@pytest.mark.parametrize("client", real_clients.PACKAGES)
+def test_hooks_and_tools_of_one_conversation_are_one_task(
+    client: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = Installed(client, tmp_path, monkeypatch)
+    id = installed.learning.id
+    replies = (
+        tool(client, "brief", text="paint the shop green"),
+        tool(client, "mark", learning=id, helpful=True),
+        Reply(f"Painted.\nLEARNING_HELPFUL: {id}"),
+    )
+
+    _, asked = installed.run(*HEADLESS[client], "Paint the shop green", replies=replies)
+
+    assert f"has been given already what fits: {id}" in asked[-1]
+    assert asked[-1].count("Paint the shop green [") == 1, "the learning itself is told once"
+    with Memory.open(installed.folder) as memory:
+        memory.worker.catch_up()
+        assert len({entry.task for entry in memory.reports.activity().entries if entry.task}) == 1
+        assert memory.get(id).times_helpful == 1

@@ -501,6 +501,24 @@ def test_a_conversation_with_copilot_becomes_steps(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("instructions", "typed"),
+    [
+        (["You are the GitHub Copilot CLI. You are an interactive tool"], True),
+        (["You are an interactive tool", "You are running in non-interactive mode"], False),
+        ([f"{'x' * 300} You are an interactive tool"], False),
+        ([], False),
+    ],
+)
+def test_a_prompt_to_copilot_is_typed_if_a_person_used_it(tmp_path: Path, instructions: list[str], typed: bool) -> None:
+    asked_first = [COPILOT_START, copilot("user.message", content="Mend the tills")]
+    told = [copilot("system.message", content=text) for text in instructions]
+    (prompt,) = transcript.steps(written(tmp_path / "events.jsonl", [*asked_first, *told]))
+    (resumed,) = transcript.steps(written(tmp_path / "r.jsonl", [*asked_first, *told[:1], copilot("session.resume")]))
+
+    assert (prompt.typed, resumed.typed) == (typed, False)
+
+
 def test_copilot_tells_about_the_conversation(tmp_path: Path) -> None:
     assert transcript.about(written(tmp_path / "events.jsonl", COPILOT)) == About(
         client="copilot",

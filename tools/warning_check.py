@@ -1,6 +1,6 @@
 """Replay real transcripts through the hooks, and count how often an agent is warned, and about what.
 
-    python -m tools.warning_check FOLDER [--no-lessons] [--show N]
+    python -m tools.warning_check FOLDER [--no-lessons] [--accept] [--show N]
 
 The conversations in a folder are replayed into one new store, in the order in which they began. Each call is reported
 before its result, as a client does. After each conversation, rules learn from it, as at the end of a real conversation
@@ -22,6 +22,7 @@ from learnt.clients.kit.events import HookEvent
 from learnt.clients.kit.transcript import Step, about, steps
 from learnt.errors import LearntError
 from learnt.flow.hook_events import Reply
+from learnt.weigh.confidence import is_persons
 
 
 class Clock:
@@ -38,6 +39,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--no-lessons", action="store_true")
+    accept = "let a person accept all learnings, so that each speaks at the calls that it names"
+    parser.add_argument("--accept", action="store_true", help=accept)
     parser.add_argument("--show", type=int, default=0, metavar="N", help="print the first N needless warnings")
     arguments = parser.parse_args()
     paths = sorted(arguments.folder.rglob("*.jsonl"), key=lambda path: about(str(path)).started_at)
@@ -55,7 +58,16 @@ def main() -> None:
                     memory.transcripts.debrief(str(path))
                 except LearntError as error:
                     counts[f"not learnt from: {type(error).__name__}"] += 1
+            if arguments.accept:
+                _accept(memory, counts)
     _print(counts)
+
+
+def _accept(memory: Memory, counts: Counter[str]) -> None:
+    for learning in memory.learnings(limit=1_000).learnings:
+        if not is_persons(learning):
+            memory.like(learning.id)
+            counts["learnings accepted"] += 1
 
 
 def _replay(memory: Memory, clock: Clock, path: Path, counts: Counter[str]) -> Iterator[str]:

@@ -148,7 +148,7 @@ def _copilot(home: Path, address: str) -> dict[str, str]:
     return {
         "COPILOT_PROVIDER_BASE_URL": f"{address}/v1",
         "COPILOT_PROVIDER_TYPE": "openai",
-        "COPILOT_PROVIDER_API_KEY": "none",
+        "COPILOT_PROVIDER_API_KEY": "no-key-is-needed",  # wherever it is printed, Copilot hides it
         "COPILOT_MODEL": "claude-sonnet-4.5",
         "COPILOT_OFFLINE": "true",
         # It unpacks 230 MB at its first start.

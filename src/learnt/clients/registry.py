@@ -221,7 +221,10 @@ CLIENTS = (
         aliases=("copilot-cli", "github-copilot-cli"),
         offers=_EVERY_MODULE,
         folder_variables=("COPILOT_HOME",),
-        events={event: kind for event, kind in _CLAUDE_EVENTS.items() if event not in _NOT_IN_COPILOT},
+        events={
+            **{event: kind for event, kind in _CLAUDE_EVENTS.items() if event not in _NOT_IN_COPILOT},
+            "PreCompact": "compaction",
+        },
         # Hooks get Claude Code's names, transcripts have Copilot's own; the last ones are those of VS Code.
         tools={
             **dict.fromkeys(("Bash", "PowerShell", "bash", "powershell", "run_in_terminal"), "run"),
@@ -229,7 +232,9 @@ CLIENTS = (
             **dict.fromkeys(("create_file", "replace_string_in_file", "insert_edit_into_file"), "edit"),
             **dict.fromkeys(("Read", "view", "read_file"), "read"),
         },
-        hears_before_call=False,  # a text arrives after the call's result, and is not kept for a resumed conversation
+        # What a hook says before a call or at the start arrives late or apart, and is lost when it resumes.
+        hears_before_call=False,
+        briefs_at_first_prompt=True,
         shows_messages=False,
         runs_hooks_of="claude",
         context_levels=("top", "nested"),

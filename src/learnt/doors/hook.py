@@ -22,7 +22,7 @@ import time
 from learnt import __version__
 from learnt.errors import InvalidValue, LearntError, NoStore, NotTrusted, TryAgain
 from learnt.project import HOOK_LOG, Project, find_project
-from learnt.system import files
+from learnt.system import files, watched
 from learnt.system.files import Deadline
 
 TYPE_CHECKING = False
@@ -44,6 +44,8 @@ _PATIENCE_MS = 400
 _OPENING_MS = 2_000
 _MAX_LIMIT_DIGITS = 9
 _NOT_TRUSTED = "learnt is silent here: `learnt trust` shows what came with this project, and asks"
+# The names of the event before a call, as in the registry of clients, which takes longer to load than this file.
+CALLS = ("PreToolUse", "BeforeTool")
 _PROBE = "probe"
 _STDIN, _STDOUT = 0, 1
 _CHUNK_BYTES = 1 << 20
@@ -64,7 +66,10 @@ def run_hook() -> int:
                 deadline.start(_opening_ms())
                 folder = payload.get("cwd")
                 here = _find_store(folder) if isinstance(folder, str) and os.path.isdir(folder) else None
-            if here is not None:
+            if here is not None and payload is None and watched.has_file(here.folder):
+                payload = _parse(_read_stdin(_PATIENCE_MS, deadline))
+                deadline.start(_opening_ms())
+            if here is not None and not (payload and _passes_by(here, payload)):
                 _serve(here, payload, deadline, began_ns)
             elif _is_probe():
                 _answer_probe()
@@ -94,6 +99,17 @@ def _find_store(start: str) -> Project | None:
     """Return the project around a folder, if it has a store."""
     here = find_project(start)
     return here if here is not None and os.path.isdir(here.folder) else None
+
+
+def _passes_by(here: Project, payload: dict[str, Any]) -> bool:
+    """Return whether an event is a call that surely concerns nothing, so that no database is opened for it.
+
+    That the hook fired is recorded at the result.
+    """
+    tool = payload.get("tool_name")
+    if payload.get("hook_event_name") not in CALLS or not isinstance(tool, str):
+        return False
+    return watched.concerns_nothing(here.folder, tool, payload.get("tool_input"))
 
 
 def _serve(here: Project, payload: dict[str, Any] | None, deadline: Deadline, began_ns: int) -> None:

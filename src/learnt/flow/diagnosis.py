@@ -37,7 +37,7 @@ _MAX_LOG_BYTES = 1_000_000
 _LOCK_PATIENCE_MS = 1_000
 _MIN_FREE_BYTES = 100 * 1024 * 1024
 # The prefixes of private files' names. Files for people, such as learnings.md, may be readable by other users.
-_PRIVATE = ("learnt.db", "mirror", "spool", "backups", "settings", "hook", "fired", "worker")
+_PRIVATE = ("learnt.db", "mirror", "spool", "backups", "settings", "hook", "fired", "errands", "worker")
 # The meaning of each error that can be raised while an event is parsed.
 _UNREADABLE_EVENTS = {
     "JSONDecodeError": "a client sent something that is not JSON",

@@ -13,6 +13,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from hashlib import sha256
 from itertools import chain
 from typing import Any
@@ -219,7 +220,8 @@ def _change(
     clients: Sequence[str], location: Location, folder: str, plan: Planner, *, dry_run: bool
 ) -> list[SetupOutcome]:
     originals = _SavedFiles(os.path.join(folder, BACKUPS_FOLDER, _FOLDER), folder, _closed_folder(location))
-    outcomes = [_apply(client, location, originals, plan, write=False) for client in clients]
+    apply = partial(_apply, location=location, originals=originals, plan=plan, leaving=clients)
+    outcomes = [apply(client, write=False) for client in clients]
     to_do = any(outcome.changes_something() for outcome in outcomes)
     if dry_run or not (to_do or (plan is _plan_uninstall and os.path.lexists(originals.folder))):
         return outcomes
@@ -232,7 +234,7 @@ def _change(
                 if lock.is_lost():
                     continue
                 originals.note_created(created)
-                outcomes = [_apply(client, location, originals, plan, write=True) for client in clients]
+                outcomes = [apply(client, write=True) for client in clients]
                 _remove_place(folder, originals)
                 return outcomes
         except OSError as error:
@@ -264,9 +266,15 @@ def _remove_place(folder: str, originals: _SavedFiles) -> None:
         remove_folder_if_empty(empty)
 
 
-def _apply(client: str, location: Location, originals: _SavedFiles, plan: Planner, *, write: bool) -> SetupOutcome:
+def _apply(
+    client: str, *, location: Location, originals: _SavedFiles, plan: Planner, leaving: Sequence[str], write: bool
+) -> SetupOutcome:
     try:
-        planned = _plan_all(setup.targets(client, location), originals, plan)
+        files, disk = setup.targets(client, location), _disk(originals.closed)
+        if plan is _plan_uninstall:
+            shared = setup.find_shared(client, location, disk, leaving)
+            files = [target for target in files if target.path not in shared]
+        planned = _plan_all(files, originals, plan)
         if write:
             for file in planned:
                 remove_unfinished(file.change.path, originals.closed)

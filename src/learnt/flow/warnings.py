@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from learnt.brief.render import FailedBefore, describe_failure
 from learnt.brief.select import Originals
-from learnt.flow.hook_events import MAX_COMMAND_CHARS
+from learnt.flow.context import user_place
+from learnt.flow.hook_events import AT_CALL, MAX_COMMAND_CHARS
 from learnt.mine.complaint import find_error, find_first_line, is_conflict, passes_by_itself, was_aborted
 from learnt.mine.missteps import (
     command_key,
@@ -24,14 +25,15 @@ from learnt.mine.missteps import (
     repeats,
     replaces,
 )
-from learnt.mine.shell import split_command
+from learnt.mine.shell import is_check, split_command
 from learnt.model import Hit, Value, text_id
 from learnt.store import index, learnings, missteps
 from learnt.store.happened import BriefRecord, FollowedRecord, WarningRecord, given_warnings
 from learnt.store.index import Filter
 from learnt.store.missteps import MisstepRecord, RunRecord, SuccessRecord
+from learnt.system import watched
 from learnt.text.clean import clean
-from learnt.text.triggers import Situation, SituationMatcher
+from learnt.text.triggers import ANY, Situation, SituationMatcher
 from learnt.weigh.confidence import is_persons
 
 TYPE_CHECKING = False
@@ -173,7 +175,11 @@ class ToolCall:
         self._record_run()
         replaced, call = self._replaced_missteps(), self._call()
         # With variables, a command may succeed that fails without them.
-        plain = command_key(self._event.command, **self._where, with_variables=False) if self._sign else ""
+        plain = (
+            command_key(self._event.command, self._context.root, self._event.folder, with_variables=False)
+            if self._sign
+            else ""
+        )
         repeated = tuple(sign for sign in call["repeats"] if sign == self._sign or sign != plain)
         if replaced or repeated:
             self._context.store.record(SuccessRecord(replaces=replaced, **{**call, "repeats": repeated}))
@@ -242,13 +248,15 @@ class ToolCall:
             self._repeated = [*([same] if same else []), *others]
         return self._repeated
 
+    def _key_without_variables(self) -> str:
+        return command_key(self._event.command, self._context.root, self._event.folder, with_variables=False)
+
     def _find_without_variables(self) -> Misstep | None:
         """Return the misstep of the command without the variables that it sets, unless one of them was the remedy."""
         variables = list_variables(self._event.command)
         if not variables:
             return None
-        plain = command_key(self._event.command, **self._where, with_variables=False)
-        misstep = missteps.find(self._conversation.database, plain)
+        misstep = missteps.find(self._conversation.database, self._key_without_variables())
         return None if misstep is None or variables & list_variables(misstep.worked) else misstep
 
     def _replaced_missteps(self) -> dict[str, Any]:
@@ -283,15 +291,44 @@ class ToolCall:
         }
 
 
+def watch_calls(context: Context) -> None:
+    """Write down which words a call must contain to concern anything, so that hooks before other calls end early."""
+    own, *others = context.sound_stores()
+    if own.place.address or own.place.read_only or watched.has_file(own.place.folder):
+        return
+    files = [*context.settings_files, *(f"{path}{ending}" for path in _other_paths(context) for ending in ("", "-wal"))]
+    with own.transaction():
+        words = {word for misstep in missteps.list_replaced(own.database) for word in _list_words(misstep)}
+        any_file = False
+        for store in (own, *others):
+            for kind, anchors in index.list_anchors(store.database, AT_CALL).items():
+                any_file = any_file or (kind == "files" and ANY in anchors)
+                words |= {anchor for anchor in anchors if anchor != ANY}
+        watched.write(own.place.folder, words, any_file=any_file, database=own.place.path, others=files)
+
+
+def _other_paths(context: Context) -> list[str]:
+    """Return the paths of the databases beside the project's own, the user-wide one even if there is none yet."""
+    places = [user_place(context.settings), *(store.place for store in context.stores[1:])]
+    return list(dict.fromkeys(place.path for place in places))
+
+
+def _list_words(misstep: Misstep) -> list[str]:
+    """Return one word for each way in which a call can repeat a misstep: the name of a program."""
+    names = [part.program for part in split_command(misstep.command)[:1]]
+    names += misstep.asked.split()[:1]
+    return [name.strip("'\"").rpartition("/")[2].lower() for name in names]
+
+
 def remember_retry(context: Context, retry: Retry, task: str) -> bool:
     """Within a transaction: record a misstep that a transcript shows, as hooks do; return whether it is new.
 
     A failure that hooks have recorded is not recorded again.
     """
     where = {"root": context.root, "folder": retry.folder}
-    sign = command_key(retry.failed, **where)
+    sign, right_sign = (command_key(command, context.root, retry.folder) for command in (retry.failed, retry.worked))
     is_right = may_replace(retry.worked) or is_misuse(retry.failed, retry.error)
-    if not is_right or not is_misstep(retry.failed, retry.error) or sign == command_key(retry.worked, **where):
+    if not is_right or not is_misstep(retry.failed, retry.error) or sign == right_sign:
         return False
     if not replaces(retry.failed, retry.worked, retry.error):
         return False
@@ -312,7 +349,7 @@ def remember_retry(context: Context, retry: Retry, task: str) -> bool:
         )
         missteps.apply_failure(database, failure.as_body())
     success = SuccessRecord(
-        sign=command_key(retry.worked, **where),
+        sign=right_sign,
         command=_shorten(context, retry.worked, MAX_COMMAND_CHARS),
         repeats=(),
         task=task,
@@ -347,10 +384,13 @@ def _rank(hit: Hit) -> tuple[object, ...]:
 def _warns(learning: Learning, trigger: str) -> bool:
     """Return whether a learning is worth an interruption: it is about this error, or a person wants it at this call.
 
-    What only evidence vouches for is shown at exactly the file that it names. What an agent learnt from a failed
-    command concerns the whole program; the misstep itself warns about a repetition.
+    What an agent learnt from a check is about the code, so the call of the check is no occasion, even if a person
+    accepted it. What only evidence vouches for is shown at exactly the file that it names. What an agent learnt from a
+    failed command concerns the whole program; the misstep itself warns about a repetition.
     """
     kind, _, pattern = trigger.partition(": ")
-    if kind == "errors" or is_persons(learning):
+    if kind == "errors" or (is_persons(learning) and learning.origin == "person"):
         return True
+    if is_persons(learning):
+        return kind != "commands" or not any(map(is_check, split_command(pattern)))
     return kind == "files" and not any(sign in pattern for sign in "*?[{")

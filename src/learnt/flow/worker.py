@@ -30,6 +30,7 @@ from learnt.flow.rules_files import refresh_marks
 from learnt.flow.successes import count_successes
 from learnt.flow.tidy import Upkeep
 from learnt.flow.turns import debriefed_source, record_turn
+from learnt.flow.warnings import watch_calls
 from learnt.model import Attempt, Value
 from learnt.store import mined, mirror, session_database, tasks
 from learnt.system.files import Locked
@@ -100,6 +101,7 @@ class Worker:
         self._tidy(remarks, deadline)
         self._update_files(remarks, deadline)
         self._refresh_mirror(remarks, examine=False)
+        self._watch_calls(remarks)
         return report.replace(remarks=tuple(remarks))
 
     def _apply_spool(self, remarks: list[str]) -> int:
@@ -145,6 +147,13 @@ class Worker:
             count_successes(self._context, reached=reached)
         except LearntError as error:
             remarks.append(_format_error(error))
+
+    def _watch_calls(self, remarks: list[str]) -> None:
+        """Let hooks before calls that concern nothing end early."""
+        try:
+            watch_calls(self._context)
+        except (LearntError, OSError) as error:
+            remarks.append(_format_error(error) if isinstance(error, LearntError) else str(error.strerror or error))
 
     def _refresh_marks(self, remarks: list[str]) -> None:
         """Let briefs show again what CLAUDE.md and the like do not contain any more."""

@@ -11,6 +11,7 @@ import json
 from learnt.errors import WrongRequest
 from learnt.model import KINDS, PARAGRAPHS, STATUSES, Learning, Value
 from learnt.store.database import insert_statement
+from learnt.system import watched
 from learnt.text.triggers import anchor_of
 from learnt.text.words import indexed_words, words
 
@@ -318,6 +319,14 @@ def _put_triggers(database: Database, learning: Learning) -> None:
         for pattern in patterns
     ]
     database.execute_many(insert_statement("learning_trigger", ("learning", "kind", "pattern", "anchor")), rows)
+    if rows:
+        watched.forget(database.path)
+
+
+def list_anchors(database: Database, kinds: Sequence[str]) -> dict[str, list[str]]:
+    """Return all anchors of the triggers of these kinds."""
+    sql = "select distinct anchor from learning_trigger where project = :project and kind = :kind"
+    return {kind: database.column(sql, kind=kind) for kind in kinds}
 
 
 def text_of(learning: Learning, field: str) -> str:

@@ -11,6 +11,7 @@ import json
 from learnt.model import MISSED, Value
 from learnt.store.database import clean_row, insert_statement, read_json
 from learnt.store.happened import FollowedRecord, ForgottenRecord, WarningRecord, put_brief
+from learnt.system import watched
 from learnt.text.times import MONTH_MS
 
 TYPE_CHECKING = False
@@ -130,6 +131,12 @@ def find_by_requests(database: Database, requests: Sequence[str]) -> list[Misste
         requests=database.list_value(requests),
         limit=_MAX_BY_REQUESTS,
     )
+    return database.readable(_misstep, rows, "misstep")
+
+
+def list_replaced(database: Database) -> list[Misstep]:
+    """Return the missteps that another command replaced."""
+    rows = database.rows("select * from misstep where project = :project and worked <> '' order by sign")
     return database.readable(_misstep, rows, "misstep")
 
 
@@ -313,6 +320,8 @@ def apply_success(database: Database, body: Body) -> None:
             sign=sign,
             at=at,
         )
+    if success.replaces:
+        watched.forget(database.path)
     for sign, (asked, wrong) in sorted(success.replaces.items()):
         database.execute(
             """

@@ -2,7 +2,8 @@
 
 A sub-agent's events are in the same file, marked with its id. Another agent wrote its prompts, so they are skipped. A
 message has two texts: what a person wrote, and what the model was given, with the answers of hooks. What hooks say at
-the start of a session and before a call reaches the model, too, but only the former is recorded, with the hook.
+the start of a session and before a call reaches the model, too, but only the former is recorded, with the hook. The
+first sentences to the model say whether a person uses Copilot.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ _CLIENT = registry.get("copilot", "transcript")
 _SESSIONS = "session-state"
 _START, _RESUMED = "session.start", "session.resume"
 _PROMPT, _MESSAGE, _RESULT = "user.message", "assistant.message", "tool.execution_complete"
+_INSTRUCTIONS, _INTERACTIVE, _BEGINNING = "system.message", "You are an interactive tool", 200
 _DENIED = ("denied", "rejected")
 
 
@@ -45,14 +47,14 @@ def recognises(record: Mapping[str, Any]) -> bool:
 
 def steps(path: str) -> Iterator[kit.Step]:
     """Yield the steps of a transcript."""
-    calls = kit.Calls()
+    calls, typed = kit.Calls(), _is_interactive(path)
     for record in kit.line_records(path):
         kind, data = record.get("type"), record.get("data")
         at, aside = kit.read_time(record.get("timestamp")), bool(record.get("agentId"))
         if not isinstance(data, Mapping):
             continue
         if kind == _PROMPT and not (aside or data.get("source") or data.get("isAutopilotContinuation")):
-            yield from kit.make_prompts(data.get("content"), at=at, typed=False)
+            yield from kit.make_prompts(data.get("content"), at=at, typed=typed)
         elif kind == _MESSAGE:
             yield from kit.make_messages(text_of(data.get("content")), at=at, aside=aside)
             for request in kit.blocks(data.get("toolRequests")):
@@ -60,6 +62,16 @@ def steps(path: str) -> Iterator[kit.Step]:
                     yield calls.add(step)
         elif kind == _RESULT:
             yield _result(data, calls, at=at, aside=aside)
+
+
+def _is_interactive(path: str) -> bool:
+    """Return whether only a person used Copilot in a conversation; False if a resumed one does not say so again."""
+    beginnings, starts = list[str](), 0
+    for record in kit.line_records(path):
+        starts += record.get("type") in (_START, _RESUMED)
+        if record.get("type") == _INSTRUCTIONS:
+            beginnings.append(text_of(dig(record, "data", "content"))[:_BEGINNING])
+    return len(beginnings) >= max(starts, 1) and all(_INTERACTIVE in beginning for beginning in beginnings)
 
 
 def about(path: str) -> kit.About:

@@ -63,8 +63,8 @@ class HookEvent(Value):
     name: str
     """The client's name for the event."""
     kind: str
-    """`session`, `prompt`, `agent` (a sub-agent starts), `call` (of a tool), `result` (of a call), `stop` or
-    `end`."""
+    """`session`, `prompt`, `agent` (a sub-agent starts), `call` (of a tool), `result` (of a call), `stop`, `end`, or
+    `compaction`, which is only served if the client's `hooks` module makes something else of it."""
     session: str
     agent_id: str = ""
     agent: str = ""

@@ -259,6 +259,26 @@ def _has_other_settings(target: Target, disk: Disk) -> bool:
         return True  # we did not write this file
 
 
+def find_shared(client: str, location: Location, disk: Disk, leaving: Sequence[str]) -> set[str]:
+    """Return the files that clients other than this one need, unless they are leaving, too."""
+    others = (other for other in registry.setup_names() if other not in (client, *leaving))
+    return {path for other in others if _is_set_up(other, location, disk) for path in _paths(other, location)}
+
+
+def _is_set_up(client: str, location: Location, disk: Disk) -> bool:
+    """Return whether a client is set up in a location. A file that it shares with another client does not show it."""
+    shared = {path for other in registry.setup_names() if other != client for path in _paths(other, location)}
+    files = targets(client, location) if _paths(client, location) else []
+    return any(target.path not in shared and _has_settings(target, disk) for target in files)
+
+
+def _paths(client: str, location: Location) -> set[str]:
+    try:
+        return {target.path for target in targets(client, location)}
+    except LearntError:
+        return set()  # it cannot be set up there
+
+
 def examine(locations: Sequence[Location], disk: Disk, client: str) -> Iterator[ClientState]:
     """Yield the state of a client in each of the locations in which it is set up. Nothing is changed."""
     paths: dict[str, Location] = {}
@@ -268,7 +288,7 @@ def examine(locations: Sequence[Location], disk: Disk, client: str) -> Iterator[
         except LearntError:
             continue
         ours = [target for target in files if _has_settings(target, disk)]
-        if ours and ours[0].path not in paths:
+        if _is_set_up(client, location, disk) and ours[0].path not in paths:
             paths[ours[0].path] = location
             yield _examine_one(client, location, ours, disk)
     if len(paths) > 1:

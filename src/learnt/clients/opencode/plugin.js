@@ -72,9 +72,27 @@ export const Learnt = async ({ directory }) => {
       kept.set(sessionID, { text, messageID: last.info.id })
     }
     const { text, messageID } = kept.get(sessionID) ?? {}
-    const message = messages.find((one) => one.info?.id === messageID)
-    if (!text || !message) return
-    message.parts.push({ id: `${messageID}learnt`, sessionID, messageID, type: "text", text, synthetic: true })
+    const at = messages.findIndex((one) => one.info?.id === messageID)
+    if (!text || at < 0) return
+    const part = { id: `${messageID}learnt`, sessionID, messageID, type: "text", text, synthetic: true }
+    messages[at] = { ...messages[at], parts: [...messages[at].parts, part] }
+  }
+
+  // What is said is stored where opencode neither prints it nor gives it to its own requests, such as the one for a
+  // title: in a part that is ignored, and in the metadata of a call. The model's copy of the messages shows it.
+  const reveal = (part) => {
+    if (part.type === "text" && part.ignored && part.id?.endsWith("learnt")) return { ...part, ignored: false }
+    const text = part.type === "tool" && part.state?.metadata?.learnt
+    if (typeof text !== "string" || typeof part.state.output !== "string") return part
+    return { ...part, state: { ...part.state, output: `${part.state.output}\n\n${text}` } }
+  }
+
+  // Other readers may hold the same messages, so those that change are replaced and not altered.
+  const revealAll = (messages) => {
+    messages.forEach((message, at) => {
+      const parts = message.parts?.map(reveal) ?? []
+      if (parts.some((part, number) => part !== message.parts[number])) messages[at] = { ...message, parts }
+    })
   }
 
   const keep = (sessionID, text) => {
@@ -127,11 +145,15 @@ export const Learnt = async ({ directory }) => {
       if (text && last) {
         // An id after the last one's, so that it keeps its place.
         const { messageID } = last
-        parts.push({ id: `${last.id}learnt`, sessionID, messageID, type: "text", text, synthetic: true })
+        parts.push({ id: `${last.id}learnt`, sessionID, messageID, type: "text", text, synthetic: true, ignored: true })
       }
     }),
 
-    "experimental.chat.messages.transform": quietly((input, output) => tellAgain(output?.messages ?? [])),
+    "experimental.chat.messages.transform": quietly((input, output) => {
+      const messages = output?.messages ?? []
+      tellAgain(messages)
+      revealAll(messages)
+    }),
 
     "tool.execute.before": async (input, output) => {
       let refusal
@@ -162,16 +184,11 @@ export const Learnt = async ({ directory }) => {
       if (!content && typeof output?.output !== "string") return
       const text = takeUntold(input.sessionID).join("\n\n")
       if (text && content) content.push({ type: "text", text })
-      else if (text) output.output += `\n\n${text}`
+      else if (text) output.metadata = { ...output.metadata, learnt: text }
     }),
 
     "experimental.text.complete": quietly((input, output) => {
       if (output?.text) said.set(input.sessionID, [...(said.get(input.sessionID) ?? []), output.text])
-    }),
-
-    "experimental.session.compacting": quietly((input, output) => {
-      const { additionalContext } = tell("PreCompact", input.sessionID, { trigger: "auto" })
-      if (additionalContext && Array.isArray(output?.context)) output.context.push(additionalContext)
     }),
 
     dispose: quietly(() => {

@@ -20,12 +20,11 @@ from mcp_types import (
     INVALID_PARAMS,
     CallToolResult,
     GetPromptResult,
-    InitializeResult,
     InputRequiredResult,
     TextContent,
     ToolAnnotations,
 )
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from learnt import __version__
 from learnt.clients.registry import conversation_of_call
@@ -37,6 +36,7 @@ from learnt.text.json_values import dig
 
 _MARKDOWN = "text/markdown"
 _MAX_NAME_CHARS = 60
+_GREETINGS = ("initialize", "server/discover")
 # Arguments that some clients add to every tool; they are ignored silently.
 _CLIENT_ARGUMENTS = ("wait_for_previous",)
 _READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
@@ -81,13 +81,12 @@ class Server(MCPServer[Any]):
 
         async def instruct(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
             result = await call_next(ctx)
-            caller = dig(ctx.params, "clientInfo", "name") if ctx.method == "initialize" else ""
-            if isinstance(caller, str) and caller and tools.is_briefed_by_hooks(caller):
-                text = prompt("instructions_with_hooks")
-                if isinstance(result, InitializeResult):
-                    return result.model_copy(update={"instructions": text})
-                return {**result, "instructions": text} if isinstance(result, dict) else result
-            return result
+            if ctx.method not in _GREETINGS or not tools.is_briefed_by_hooks(_greeting_name(ctx)):
+                return result
+            text = prompt("instructions_with_hooks")
+            if isinstance(result, BaseModel):
+                return result.model_copy(update={"instructions": text})
+            return {**result, "instructions": text} if isinstance(result, dict) else result
 
         self._lowlevel_server.middleware.append(instruct)
 
@@ -144,6 +143,13 @@ def _caller_name(context: Context[Any, Any] | None) -> str:
     params = context.request_context.session.client_params if context is not None else None
     name = fold(params.client_info.name)[:_MAX_NAME_CHARS] if params is not None else ""
     return f"mcp: {name}" if name else "mcp"
+
+
+def _greeting_name(context: ServerRequestContext[Any, Any]) -> str:
+    """Return the name of the client that connects; empty if it does not say."""
+    params = context.session.client_params
+    name = dig(context.params, "clientInfo", "name") or (params.client_info.name if params is not None else "")
+    return name if isinstance(name, str) else ""
 
 
 def _stated_conversation(context: Context[Any, Any] | None) -> str:
