@@ -5,18 +5,16 @@ from __future__ import annotations
 from time import perf_counter_ns
 
 from learnt.brief.render import GIVEN_TO
-from learnt.errors import LearntError
-from learnt.store import PATIENCE_MS, happened, tasks
+from learnt.store import happened, tasks
 from learnt.text.titles import key_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection
 
     from learnt.flow.context import Context
     from learnt.flow.warnings import CallWarning
     from learnt.model import Brief, Task
-    from learnt.store import Store
 
 
 def record(
@@ -36,12 +34,11 @@ def record(
     age_s = context.store.age_s()
     receipt = brief.receipt if age_s is None else {**brief.receipt, "mirror_age_s": age_s}
     brief = brief.replace(duration_ms=max(0, spent), receipt=receipt, delivery=happened.delivery_of(brief.asked_by))
-    before = _delivered(context, task.id) if brief.delivery else ()
+    before = _delivered_before(context, task.id) if brief.delivery else ()
     brief_record = happened.BriefRecord(task=task, brief=brief)
     context.store.record(brief_record if warning is None else warning.as_record(brief_record))
     if brief.delivery:
-        fresh = [entry["id"] for entry in brief.receipt["shown"] if entry["id"] not in before]
-        _count_elsewhere(context, brief, fresh)
+        _count_elsewhere(context, brief, [id for id in brief.learning_ids if id not in before])
     return brief
 
 
@@ -83,7 +80,7 @@ def given_to_others(context: Context, task: str, agent: str) -> dict[str, str]:
     }
 
 
-def _delivered(context: Context, task: str) -> set[str]:
+def _delivered_before(context: Context, task: str) -> set[str]:
     """Return the learnings that have reached the agent in a task."""
     briefs = [record.given.brief for record in (context.store.pending_briefs(task) if task else ())]
     pending = {id for brief in briefs if brief.delivery for id in brief.learning_ids}
@@ -91,22 +88,9 @@ def _delivered(context: Context, task: str) -> set[str]:
 
 
 def _count_elsewhere(context: Context, brief: Brief, ids: Collection[str]) -> None:
-    """Count the uses of those learnings of a delivered brief that are in other stores than the project's."""
+    """Count those learnings of a delivered brief that are in other stores; this neither waits long nor fails."""
     for store in context.stores[1:]:
         scope = store.place.scope
         here = [entry["id"] for entry in brief.receipt["shown"] if entry["scope"] == scope and entry["id"] in ids]
-        if here and not store.place.read_only:
-            _count_in(context, store, here, at=brief.created_at)
-
-
-def _count_in(context: Context, store: Store, ids: Sequence[str], *, at: int) -> None:
-    """Count uses in another writable store; the brief neither waits for this nor fails because of it."""
-    wait_ms = store.database.wait_at_most(PATIENCE_MS)
-    try:
-        with store.transaction():
-            for id in ids:
-                happened.count_use(store.database, id, at=at)
-    except LearntError as error:
-        context.remarks.append(f"not counted in {store.place.folder}: {error.message}")
-    finally:
-        store.database.wait_at_most(wait_ms)
+        if here and not store.place.read_only and (reason := store.count_uses(here, at=brief.created_at)):
+            context.remarks.append(f"not counted in {store.place.folder}: {reason}")

@@ -23,7 +23,7 @@ from learnt.text.redact import without_password
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
     from typing import Any
 
@@ -244,6 +244,19 @@ class Store:
         """Return a task's briefs and warnings that are still in the spool, so that they are not repeated."""
         records = [] if self.spool.is_empty() else map(_read_brief, self.spool.pending())
         return [record for record in records if record is not None and record.given.brief.task == task]
+
+    def count_uses(self, ids: Sequence[str], *, at: int) -> str:
+        """Count uses of learnings, without waiting long for the database; return why it failed, or nothing."""
+        wait_ms = self.database.wait_at_most(PATIENCE_MS)
+        try:
+            with self.transaction():
+                for id in ids:
+                    happened.count_use(self.database, id, at=at)
+        except LearntError as error:
+            return error.message
+        finally:
+            self.database.wait_at_most(wait_ms)
+        return ""
 
     def check(self) -> list[str]:
         """Return the faults that an integrity check finds in the files and in the history."""
