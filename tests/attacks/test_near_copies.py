@@ -44,7 +44,7 @@ def serve(memory: Memory, session: str, **fields: object) -> str:
 def test_at_session_start_the_persons_learning_takes_the_place_of_a_proven_copy(memory: Memory, copy: str) -> None:
     mine = memory.add(MINE)
     id = teach(memory, copy)
-    for told in (serve(memory, "s1", kind="session"), serve(memory, "s2", kind="agent", agent_id="a1")):
+    for told in (serve(memory, "s1", kind="session"), serve(memory, "s2", kind="prompt", agent_id="a1", prompt=ABOUT)):
         assert (mine.id in told, id in told) == (True, False)
 
 

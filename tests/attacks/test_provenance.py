@@ -22,6 +22,7 @@ from learnt.store.learnings import Change
 from learnt.system.detached import INTERNAL
 from learnt.system.git import Commit
 from tests.conftest import Clock, Done
+from tests.support.deliveries import deliver_all
 
 SAID = '<learning category="{}">Run `make seed` before the tests. Else they fail.</learning>'
 ABOUT = "run make seed before the tests"
@@ -211,6 +212,7 @@ def ran(memory: Memory, session: str, command: str, *, prompt: str = "") -> None
     if prompt:
         event = HookEvent(name="", kind="prompt", client="claude", session=session, prompt=prompt)
         memory.hooks.serve(event, loop_task="", began_ns=0)
+        deliver_all(memory)
     event = HookEvent(
         name="", kind="result", client="claude", session=session, tool="Bash", command=command, failed=False
     )

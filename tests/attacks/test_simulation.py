@@ -22,6 +22,7 @@ from learnt.model import text_id
 from learnt.store.happened import get_brief
 from learnt.system.detached import INTERNAL
 from tests.conftest import Clock
+from tests.support.deliveries import deliver_all
 from tests.support.repeated import REPEATED
 
 SUBJECTS = "parser cache schema replica router mailer invoice tariff".split()
@@ -101,6 +102,7 @@ class Project:
     def _ask(self, session: str, prompt: str) -> list[str]:
         """Return the learnings that the agent was given; count who is in which part."""
         self._serve(session, kind="prompt", prompt=prompt)
+        deliver_all(self.memory)
         task = text_id("task", f"claude {session} ")
         sql = "select max(id) as latest from brief where project = :project and task = :task"
         database = self.memory.context.store.database

@@ -107,11 +107,13 @@ def choose(
     excluded: Mapping[str, str],
     impact: Callable[[Learning], float],
     is_observed: bool = False,
+    undecided: Mapping[str, int] = {},
 ) -> list[Choice]:
     """Return a choice for every hit; the chosen learnings come first, in the order of the brief.
 
     `excluded` maps the ids of learnings that must be left out to the reasons. `impact` decides between learnings that
     are equally relevant and trusted. `is_observed` says that hooks will report what becomes of a learning on trial.
+    `undecided` is how often learnings were shown without being known to have arrived: on trial, that counts as well.
     """
 
     def is_on_trial(hit: Hit) -> bool:
@@ -123,7 +125,7 @@ def choose(
         hit.learning.id: excluded.get(hit.learning.id)
         or _reason_against(hit, rules)
         or (HAS_ORIGINAL if originals.of(hit.learning) else "")
-        or (_reason_against_trial(hit, is_observed=is_observed) if is_on_trial(hit) else "")
+        or (_reason_against_trial(hit, undecided, is_observed=is_observed) if is_on_trial(hit) else "")
         for hit in ranked
     }
     eligible = [hit for hit in ranked if not reasons[hit.learning.id]]
@@ -204,19 +206,20 @@ def _reason_against(hit: Hit, rules: Rules) -> str:
     return "not relevant enough" if not hit.trigger and hit.relevance < rules.min_relevance else ""
 
 
-def _reason_against_trial(hit: Hit, *, is_observed: bool) -> str:
-    if _trial_has_ended(hit.learning, is_observed=is_observed):
+def _reason_against_trial(hit: Hit, undecided: Mapping[str, int], *, is_observed: bool) -> str:
+    showings = hit.learning.times_injected + undecided.get(hit.learning.id, 0)
+    if _trial_has_ended(hit.learning, showings, is_observed=is_observed):
         return "not trusted enough, and tried often enough"
     if not hit.trigger and hit.relevance < _MIN_TRIAL_RELEVANCE:
         return "not relevant enough for a trial"
     return ""
 
 
-def _trial_has_ended(learning: Learning, *, is_observed: bool) -> bool:
+def _trial_has_ended(learning: Learning, showings: int, *, is_observed: bool) -> bool:
     """Return whether a learning was marked often enough, or shown as often as what speaks for it allows."""
     marks = learning.times_helpful + learning.times_not_helpful
     most = count_trial_showings(learning, is_observed=is_observed)
-    return marks >= _MAX_TRIAL_MARKS or learning.times_injected >= most
+    return marks >= _MAX_TRIAL_MARKS or showings >= most
 
 
 def _without_repetitions(hits: Sequence[Hit], before: Sequence[Hit], reasons: dict[str, str]) -> list[Hit]:

@@ -175,7 +175,15 @@ def brief(context: Context, request: BriefRequest) -> Brief:
     already_given |= {hit.learning.id: STANDING for hit in opening.hits}
     hits, reasons = _recall(context, situation, task, already_given, request)
     rules = _rules(context, request.max_learnings)
-    choices = choose(hits, rules, excluded=reasons, impact=impact, is_observed=request.asked_by == "hook")
+    doubted = [hit.learning.id for hit in hits if not hit.learning.vouched]
+    choices = choose(
+        hits,
+        rules,
+        excluded=reasons,
+        impact=impact,
+        is_observed=request.asked_by == "hook",
+        undecided=happened.count_undecided(context.store.database, doubted) if doubted else {},
+    )
     choices = [*(Choice(hit=hit) for hit in opening.hits), *(one for one in choices if one.left_out != STANDING)]
     draft = Draft(
         task=task,

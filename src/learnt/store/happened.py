@@ -368,6 +368,25 @@ def was_briefed(database: Database, task: str, *, since: int) -> bool:
     return database.has(sql, task=task, since=since)
 
 
+def count_undecided(database: Database, learnings: Sequence[str]) -> dict[str, int]:
+    """Return how often each of these learnings was given in a brief that may or may not have been delivered."""
+    rows = database.rows(
+        f"""
+        select injection.learning, count(*) as times
+          from injection
+          join brief on brief.project = injection.project and brief.id = injection.brief
+         where injection.project = :project
+           and {database.one_of("injection.learning", "learnings")}
+           and injection.held_out = 0
+           and injection.delivered_at is null
+           and brief.delivery = ''
+         group by injection.learning
+        """,
+        learnings=database.list_value(learnings),
+    )
+    return {row["learning"]: int(row["times"]) for row in rows}
+
+
 def given_to(database: Database, task: str) -> dict[str, str]:
     """Return the learnings that a task has been given, each with the agent that received it last."""
     rows = database.rows(
