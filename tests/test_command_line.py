@@ -241,7 +241,8 @@ class TestAdd:
     def test_a_title_is_enough(self, shop: Line) -> None:
         told = shop.text("add", "  Run `make lint`\n before each   commit ")
         id = told.split()[1].rstrip(":")
-        assert told == f"Added {id}: Run `make lint` before each commit\n"
+        when = "It will be shown when `make lint` is called, once in a conversation."
+        assert told == f"Added {id}: Run `make lint` before each commit\n  {when}\n"
 
         kept = shop.json("show", id)
         assert kept["title"] == "Run `make lint` before each commit"

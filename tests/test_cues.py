@@ -97,9 +97,16 @@ def test_a_store_of_before_the_cues_is_searched_as_before(sqlite_memory: Memory,
     with sqlite3.connect(project / ".learnt" / "learnt.db") as database:
         for trigger in ("inserted", "deleted", "updated"):
             database.execute(f"drop trigger learning_words_{trigger}")
-        for statement in ("drop table learning_index", "drop table notice", "delete from migration where number = 8"):
+        for statement in ("drop table learning_index", "drop table notice", "delete from migration where number >= 8"):
             database.execute(statement)
-        for table, column in (("learning", "cues"), ("learning", "loaded_from"), ("learning_words", "cues")):
+        added = {
+            "learning": ("cues", "loaded_from"),
+            "learning_words": ("cues",),
+            "brief": ("delivery",),
+            "injection": ("delivered_at",),
+            "warning": ("late", "made", "seen_at", "left_at"),
+        }
+        for table, column in ((table, column) for table, columns in added.items() for column in columns):
             database.execute(f"alter table {table} drop column {column}")
         columns = "title, context, observation, implication, action, tags"
         database.execute(f"create virtual table learning_index using fts5 ({columns}, content='learning_words')")

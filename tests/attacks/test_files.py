@@ -6,6 +6,7 @@ all doors and compares what they opened with the table, so that a new file witho
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -36,6 +37,7 @@ _CLIENT_FILES = {
     "aider.conf.yml": ".aider.conf.yml",
     "config.toml": ".codex/config.toml",
     "hooks.json": ".codex/hooks.json",
+    "learnt.json": ".github/hooks/learnt.json",
     "learnt.js": ".opencode/plugins/learnt.js",
     "mcp.json": ".mcp.json",
     "opencode.json": "opencode.json",
@@ -73,12 +75,13 @@ def _backup(ending: str) -> Names:
 
 
 FOLDERS: dict[str, Names] = {
-    **_same("backups", "backups/clients", "conversations", "fired", "learnings", "logs", "prompts", "running", "runs"),
-    **_same("transcripts", "worktrees"),
+    **_same("backups", "backups/clients", "conversations", "errands", "fired", "learnings", "logs", "prompts"),
+    **_same("running", "runs", "transcripts", "worktrees"),
     "running/{attempt}…": lambda _world: ["running/attempt_planted"],
 }
 TABLE: dict[str, Names] = {
-    **_same(".gitignore", "backups/clients/lock", "backups/clients/made", "fired/claude.json", "fired/codex.json"),
+    **_same(".gitignore", "backups/clients/lock", "backups/clients/made", "calls.json"),
+    **_same("fired/claude.json", "fired/codex.json", "fired/copilot.events", "fired/copilot.json"),
     **_same("fired/gemini.json", "fired/opencode.json", "hook.log", "hook.log.old", "id", "learnings.md"),
     **_same("learnings/sale.md", "learnt.db.damaged"),
     **_same("learnt.db", "learnt.db-journal", "learnt.db-shm", "learnt.db-wal", "mirror.db", "mirror.db-journal"),
@@ -102,6 +105,8 @@ RANDOM = {
         f"backups/{{moment}}-{{random}}.db.{{random}}.{{pid}}.unfinished{end}"
         for end in ("", "-journal", "-shm", "-wal")
     ),
+    "calls.json.{random}.new",
+    "errands/{errand}.json",
     "id.{random}.new",
     "learnings.md.{random}.new",
     "learnings/sale.md.{random}.new",
@@ -496,7 +501,7 @@ def test_settings_of_a_client_that_the_user_links_are_changed_behind_the_link(
     assert learnt("install", "claude-code", "--user").code == 0
 
     assert (home / ".claude").is_symlink()
-    assert "learnt hook" in (dotfiles / "settings.json").read_text()
+    assert "hook" in json.loads((dotfiles / "settings.json").read_text())["hooks"]["Stop"][0]["hooks"][0]["args"]
 
 
 @pytest.mark.skipif(not CAN_CHANGE_OWNERS, reason="only root can make links of somebody else")

@@ -23,7 +23,7 @@ from learnt.store import Place
 from tests.support.doors import Done, open_doors, work_here
 from tests.support.hooks import CLIENTS, event_text
 
-SETUP_CLIENTS = ("claude-code", "codex", "gemini", "opencode", "aider")
+SETUP_CLIENTS = ("claude-code", "codex", "copilot", "gemini", "opencode", "aider")
 _EVENTS = ("open", "os.listdir", "os.scandir", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.utime", "os.chmod")
 _PARTS = (
     (r"^worktrees/task_\w+/.*", "worktrees/{task}/…"),
@@ -37,6 +37,7 @@ _PARTS = (
     (r"^conversations/[0-9a-f]{2}\.lock", "conversations/{number}.lock"),
     (r"^backups/clients/[0-9a-f]{12}", "backups/clients/{digest}"),
     (r"^spool\.[0-9a-f]{8}\.", "spool.{key}."),
+    (r"^errands/.*", "errands/{errand}.json"),
 )
 _AIDER = f"""#!{sys.executable}
 import sys
@@ -61,7 +62,7 @@ class World:
         self.address = address
         self.learnt = open_doors(folder)
         self.done: list[Done] = []
-        self.clients: tuple[str, ...] = CLIENTS
+        self.clients: tuple[str, ...] = (*CLIENTS, "copilot")
         self.learning = ""
         self.id = ""
         monkeypatch.setattr(os, "posix_spawn", _refuse_to_spawn)
@@ -102,7 +103,8 @@ class World:
         return done
 
     def hook(self, client: str, name: str, **fields: object) -> Done:
-        return self.run("hook", "--client", client, stdin=event_text(name, **fields))
+        sent = {"timestamp": "2026-02-19T10:00:00.000Z"} if client == "copilot" else {}
+        return self.run("hook", "--client", client, stdin=event_text(name, **fields, **sent))
 
 
 def _refuse_to_spawn(*_: object, **__: object) -> int:
@@ -116,6 +118,8 @@ def _serve_hooks(world: World) -> None:
         world.hook(client, "UserPromptSubmit", prompt="cache the schema of the replica")
         world.hook(client, "PreToolUse", **call)
         world.hook(client, "PostToolUseFailure", **call, error="Exit code 2\nno replica")
+        world.hook(client, "PreToolUse", tool_name="Agent", tool_input={"prompt": "cache the schema"})
+        world.hook(client, "SubagentStart", agent_id="a1", agent_type="engineer")
         world.hook(client, "Stop", last_assistant_message="I cached it.")
         world.hook(client, "SessionEnd")
 

@@ -21,7 +21,7 @@ from learnt.clients.kit.events import (
 from learnt.clients.registry import is_interactive
 from learnt.errors import LearntError, NoStore
 from learnt.flow.briefs import BriefRequest, Draft, Opening, asked, assemble, brief
-from learnt.flow.injections import injected, record
+from learnt.flow.injections import find_origin, injected, record
 from learnt.model import NO_REPORT, Hit, Task, Value, digest, new_id, text_id
 from learnt.project import head_branch
 from learnt.store import fired, learnings, tasks
@@ -125,7 +125,7 @@ class Hooks:
         `loop_task` is the task that `learnt work` runs the agent for. `learnt work` briefs and debriefs it itself.
         """
         if event.errand:
-            _starts().keep_errand(self._context, event)
+            _errands().keep(self._context, event)
         reply = Conversation(self._context, event, loop_task=loop_task, began_ns=began_ns).serve()
         if event.kind == "result" and not self._context.store.spool.is_empty():
             _start_worker(self._context)  # the worker replays the spool
@@ -338,7 +338,7 @@ class Conversation:
 
         The client says so, or the transcript begins with a brief for another conversation.
         """
-        origin = _starts().find_origin(self.context, self.id, self.event.transcript)
+        origin = find_origin(self.context, self.id, self.event.transcript)
         if origin:
             self._task = self._new_task().replace(based_on=origin)
             self.context.store.record(ForkRecord(task=self._task))
@@ -346,7 +346,7 @@ class Conversation:
 
     def _brief_agent(self) -> Reply:
         """Brief a sub-agent for its errand, if it is known already; otherwise its first prompt contains it."""
-        errand = _starts().take_errand(self.context, self.event)
+        errand = _errands().take(self.context, self.event)
         return self._brief("agent", errand)
 
     def _brief_prompt(self) -> Reply:
@@ -581,10 +581,10 @@ class Conversation:
         return (f"Consolidation is due: {waiting} proposals wait for the user, who can decide with `learnt review`.",)
 
 
-def _starts() -> Any:
-    from learnt.flow import starts  # only needed where a conversation or a sub-agent starts
+def _errands() -> Any:
+    from learnt.flow import errands  # only needed where a sub-agent starts
 
-    return starts
+    return errands
 
 
 def _end_turn(context: Context, task: str, said: str, **facts: Any) -> str:

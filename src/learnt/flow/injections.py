@@ -1,11 +1,18 @@
-"""What agents were given: store a brief and its injections, confirm that it arrived, and tell what a task has had."""
+"""What agents were given: store a brief and its injections, confirm that it arrived, and tell what a task has had.
+
+Clients can continue a conversation under a new name: what the old one was given, the new one has, too. Its briefs stand
+in the new transcript.
+"""
 
 from __future__ import annotations
 
+import os
+import re
 from time import perf_counter_ns
 
 from learnt.brief.render import GIVEN_TO
 from learnt.store import happened, tasks
+from learnt.system.files import open_to_read
 from learnt.text.titles import key_of
 
 TYPE_CHECKING = False
@@ -15,6 +22,10 @@ if TYPE_CHECKING:
     from learnt.flow.context import Context
     from learnt.flow.warnings import CallWarning
     from learnt.model import Brief, Task
+
+# A hook has little time, so it reads only the end of a longer transcript.
+_MAX_BYTES = 1_000_000
+_MAX_BRIEFS = 20
 
 
 def record(
@@ -67,6 +78,25 @@ def injected(context: Context, task: str, *, since: int = 0, missed_too: bool = 
         injections = record.given.brief.injections
         held_out_by_id |= {entry.learning: entry.held_out for entry in injections if entry.injected_at >= since}
     return held_out_by_id
+
+
+def find_origin(context: Context, task: str, transcript: str) -> str:
+    """Return the other conversation that was given the last brief in a transcript; empty if there is none."""
+    briefs = _list_briefs(transcript)
+    tasks = happened.tasks_of(context.store.database, briefs) if briefs else {}
+    return next((tasks[brief] for brief in briefs if tasks.get(brief, task) != task), "")
+
+
+def _list_briefs(transcript: str) -> list[str]:
+    """Return the ids of the last briefs in a transcript, the last one first."""
+    try:
+        with open(transcript, "rb", opener=open_to_read) as file:
+            file.seek(max(0, os.path.getsize(transcript) - _MAX_BYTES))
+            end = file.read(_MAX_BYTES)
+    except (OSError, ValueError):
+        return []
+    found = re.findall(rb'learnt-brief id=\\*"(brief_\w{1,60})', end)
+    return list(dict.fromkeys(id.decode() for id in reversed(found)))[:_MAX_BRIEFS]
 
 
 def given_to_others(context: Context, task: str, agent: str) -> dict[str, str]:
