@@ -351,6 +351,7 @@ def test_a_worker_that_is_killed_anywhere_loses_no_debrief(
             worker.wait(chance.random() * 0.6)
         worker.send_signal(signal.SIGKILL)  # wherever it is by now
         worker.wait()
+    start_worker(project).wait()  # if the last one was killed, nobody else would go on
     ended(project)
     with Memory.open(project) as memory:
         memory.worker.catch_up()
