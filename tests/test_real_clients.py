@@ -378,7 +378,8 @@ with open({told!r}, "a") as file:
     file.write(json.dumps({{**event, "words": sys.argv[1:]}}) + "\\n")
 if event["hook_event_name"] in ("UserPromptSubmit", "BeforeAgent"):
     said = {{"hookEventName": event["hook_event_name"], "additionalContext": "BRIEFED-4711"}}
-    print(json.dumps({{"hookSpecificOutput": said, "additionalContext": said["additionalContext"]}}))
+    top = {{"additionalContext": "BRIEFED-4711"}} if "copilot" in sys.argv else {{}}
+    print(json.dumps({{"hookSpecificOutput": said, **top}}))
 """
 
 
@@ -428,9 +429,6 @@ sys.exit(main())
 """
 
 
-ALLOWED = {"codex": ("--dangerously-bypass-hook-trust",), "gemini": ("--approval-mode", "yolo")}
-
-
 class Installed:
     """A client with our hooks and our MCP server in a project with a learning, and the requests to its model."""
 
@@ -462,7 +460,7 @@ class Installed:
             if self.client == "codex":
                 with (self._tmp_path / "their-home" / ".codex" / "config.toml").open("a") as file:
                     file.write(f'\n[projects."{self.folder}"]\ntrust_level = "trusted"\n')
-            options = ALLOWED.get(self.client, ())
+            options = ("--dangerously-bypass-hook-trust",) if self.client == "codex" else ALLOWED.get(self.client, ())
             first = 1 if self.client == "codex" else 0  # the options of a subcommand
             done = subprocess.run(
                 [str(real_clients.program(self.client)), *words[:first], *options, *words[first:]],
@@ -511,6 +509,7 @@ def test_opencode_gives_briefs_to_the_model_of_its_agent_alone(tmp_path: Path, m
 
 HEADLESS = {
     "codex": ("exec", "--skip-git-repo-check"),
+    "copilot": ("-p",),
     "gemini": ("-p",),
     "opencode": ("run", "-m", MODELS["opencode"]),
 }
@@ -520,7 +519,8 @@ def tool(client: str, name: str, **arguments: Any) -> Reply:
     """The call with which each client's model uses one of our tools."""
     if client == "codex":
         return Reply(tool=name, namespace="mcp__learnt", arguments=arguments)
-    return Reply(tool=f"{'mcp_' if client == 'gemini' else ''}learnt_{name}", arguments=arguments)
+    names = {"copilot": f"learnt-{name}", "gemini": f"mcp_learnt_{name}"}
+    return Reply(tool=names.get(client, f"learnt_{name}"), arguments=arguments)
 
 
 @pytest.mark.parametrize("client", real_clients.PACKAGES)

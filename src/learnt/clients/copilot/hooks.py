@@ -39,8 +39,8 @@ def adapt_event(event: HookEvent, payload: Mapping[str, Any]) -> HookEvent | Non
         return None if event.name == "Stop" else event.replace(session=parent, transcript="")
     if event.kind == "compaction":  # no other event tells that the conversation was compacted
         return event.replace(kind="session", source="compact")
-    if event.kind == "stop" and event.said is None:
-        return event.replace(said=last_message(event.transcript))
+    if event.kind == "stop" and event.said is None and event.transcript:
+        return event.replace(said=last_message(event.transcript) or "")  # it may be written a moment later
     return event
 
 
