@@ -158,13 +158,13 @@ def _events(folder: Path, text: str) -> Iterator[tuple[str, Callable[[], Run]]]:
 
     yield "session start", start("SessionStart", source="startup")
     yield "prompt", start("UserPromptSubmit", prompt=text)
-    yield "sub-agent start", start("SubagentStart", agent_id="a1", agent_type="general-purpose")
+    yield "sub-agent's errand", start("UserPromptSubmit", prompt=text, agent_id="a1", agent_type="general-purpose")
     yield "call with a warning", start("PreToolUse", **bash, tool_input=WRONG)
     yield "call without a warning", start("PreToolUse", **bash, tool_input={"command": "make build"})
     yield "result that failed", start("PostToolUseFailure", **failed)
     yield "result that succeeded", start("PostToolUse", **succeeded)
     _run_hook(start("UserPromptSubmit", session="compacted", prompt=text)())
-    yield "compaction", start("PreCompact", session="compacted", trigger="auto")
+    yield "start after a compaction", start("SessionStart", session="compacted", source="compact")
     yield "stop", start("Stop", last_assistant_message="The cart is emptied once.\n<learning>Lock the cart</learning>")
     yield "end", start("SessionEnd", reason="other")
 
