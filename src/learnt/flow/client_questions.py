@@ -50,9 +50,9 @@ _HANDSHAKE: tuple[dict[str, Any], ...] = (
 
 def ask_client(question: Question, *, limit_s: float = LIMIT_S) -> dict[str, Any] | None:
     """Return the program's reply to a question; None if it does not reply."""
-    listener = _Listener(question.reply_id)
-    _converse(question, listener, environ={**os.environ, INTERNAL: "1"}, limit_s=limit_s)
-    return listener.replies.get(question.reply_id)
+    reader = _OutputReader(question.reply_id)
+    _converse(question, reader, environ={**os.environ, INTERNAL: "1"}, limit_s=limit_s)
+    return reader.replies.get(question.reply_id)
 
 
 class Trials:
@@ -81,39 +81,39 @@ class Trials:
 
 def _try_server(words: tuple[str, ...], folder: str) -> Trial:
     question = Question(words=words, folder=folder, messages=_HANDSHAKE, reply_id=2)
-    listener = _Listener(question.reply_id)
+    reader = _OutputReader(question.reply_id)
     environ = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-    ended = _converse(question, listener, environ=environ, limit_s=_SERVER_LIMIT_S)
+    ended = _converse(question, reader, environ=environ, limit_s=_SERVER_LIMIT_S)
     if ended is None:
         return Trial()
-    about = listener.replies.get(1, {}).get("result", {}).get("serverInfo", {})
+    about = reader.replies.get(1, {}).get("result", {}).get("serverInfo", {})
     version = str(about.get("version", "")) if isinstance(about, dict) else ""
-    tools = listener.replies.get(2, {}).get("result", {}).get("tools")
+    tools = reader.replies.get(2, {}).get("result", {}).get("tools")
     if not tools:
         return Trial(
-            fault=f"the server `{' '.join(words)}` {_describe(ended, listener)}", remedy=f"`{install_command()}`"
+            fault=f"the server `{' '.join(words)}` {_describe(ended, reader)}", remedy=f"`{install_command()}`"
         )
     return _compare_version(version, words)
 
 
 def _try_hook(words: tuple[str, ...], folder: str) -> Trial:
     event = {"hook_event_name": "SessionStart", "session_id": "learnt-doctor", "source": "startup", "cwd": folder}
-    listener = _Listener(None)
+    reader = _OutputReader(None)
     question = Question(words=words, folder=folder, messages=(event,), reply_id=0)
     environ = {**os.environ, INTERNAL: _PROBE}
-    ended = _converse(question, listener, environ=environ, limit_s=_HOOK_LIMIT_S, keep_open=False)
+    ended = _converse(question, reader, environ=environ, limit_s=_HOOK_LIMIT_S, keep_open=False)
     if ended is None:
         return Trial()
     line = f"the hook command `{' '.join(words)}`"
-    answer = listener.last_message
-    if answer is None and not listener.remark and ended.exit_code == 0:
+    answer = reader.last_message
+    if answer is None and not reader.remark and ended.exit_code == 0:
         program = shutil.which(program_of(words)) or program_of(words)
         return Trial(
             fault=f"{line} does not answer: {program} is another version of learnt, or another program",
             remedy=f"`{install_command()}`, and check which `learnt` is first on PATH",
         )
     if answer is None:
-        return Trial(fault=f"{line} {_describe(ended, listener)}", remedy=f"`{install_command()}`")
+        return Trial(fault=f"{line} {_describe(ended, reader)}", remedy=f"`{install_command()}`")
     if answer.get("error"):
         return Trial(fault=f"{line} fails: {answer['error']}", remedy="`learnt doctor` says more about the store")
     return _compare_version(str(answer.get("learnt", "")), words)
@@ -128,16 +128,16 @@ def _compare_version(version: str, words: tuple[str, ...]) -> Trial:
     return Trial(fault=fault, remedy="remove one of them, or change which is first on PATH", version=version)
 
 
-def _describe(ended: Exit, listener: _Listener) -> str:
+def _describe(ended: Exit, reader: _OutputReader) -> str:
     """Return how a program that did not answer ended."""
     if ended.ending == TIME_LIMIT:
         return "did not answer in time"
-    remark = f": {listener.remark}" if listener.remark else ""
+    remark = f": {reader.remark}" if reader.remark else ""
     return f"{ended.error or f'ended with exit code {ended.exit_code}'}{remark}"
 
 
 def _converse(
-    question: Question, listener: _Listener, *, environ: Mapping[str, str], limit_s: float, keep_open: bool = True
+    question: Question, reader: _OutputReader, *, environ: Mapping[str, str], limit_s: float, keep_open: bool = True
 ) -> Exit | None:
     """Start a program, send it the messages and read its replies; None if it cannot be tried here."""
     if sys.platform == "win32":
@@ -155,12 +155,12 @@ def _converse(
             folder=question.folder,
             environ=environ,
             stdin=stdin,
-            keep=listener.keep,
+            keep=reader.keep,
             time_limit_s=limit_s,
         )
 
 
-class _Listener:
+class _OutputReader:
     """Reads what the program prints, line by line, until the last reply has arrived."""
 
     def __init__(self, last_id: int | None) -> None:

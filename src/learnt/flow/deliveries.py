@@ -95,7 +95,7 @@ def _is_recorded(brief: UndecidedBrief) -> bool:
 
 def _find_missed(transcript: str, briefs: Sequence[UndecidedBrief]) -> list[UndecidedBrief]:
     """Return the briefs after which the agent went on."""
-    own, aside = _Progress(), _Progress()
+    own, aside = _AgentProgress(), _AgentProgress()
     for step in steps(transcript, session_database):
         (aside if step.aside else own).follow(step)
     # If only a sub-agent acted, the transcript is the sub-agent's own.
@@ -103,7 +103,7 @@ def _find_missed(transcript: str, briefs: Sequence[UndecidedBrief]) -> list[Unde
     return [brief for brief in briefs if progress.is_after(brief)]
 
 
-class _Progress:
+class _AgentProgress:
     """How far an agent got in a conversation."""
 
     def __init__(self) -> None:

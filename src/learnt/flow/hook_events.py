@@ -10,7 +10,7 @@ import os
 import time
 
 from learnt.brief.render import ASKS, Content, Shown, Unfinished
-from learnt.brief.select import Choice, without_copies
+from learnt.brief.select import Choice
 from learnt.clients.kit.events import (
     briefs_at_first_prompt,
     has_words,
@@ -22,8 +22,7 @@ from learnt.clients.registry import is_interactive
 from learnt.errors import LearntError, NoStore
 from learnt.flow.briefs import BriefRequest, Draft, Opening, asked, assemble, brief
 from learnt.flow.injections import find_origin, injected, record
-from learnt.model import NO_REPORT, Hit, Task, Value, digest, new_id, text_id
-from learnt.project import head_branch
+from learnt.model import Hit, Task, Value, digest, new_id, text_id
 from learnt.store import fired, learnings, tasks
 from learnt.store.happened import (
     ASK,
@@ -39,12 +38,10 @@ from learnt.store.happened import (
     was_briefed,
     was_notice_shown,
 )
-from learnt.store.index import Filter
 from learnt.system.files import Locked, make_folders
 from learnt.text.clean import clean, first_words
 from learnt.text.fence import notice, quoted_line
 from learnt.text.redact import redact
-from learnt.text.times import DAY_MS
 from learnt.text.triggers import Situation
 
 TYPE_CHECKING = False
@@ -62,9 +59,7 @@ if TYPE_CHECKING:
 MAX_TEXT_CHARS = 9_200
 MAX_COMMAND_CHARS = 500
 _MAX_INPUT_CHARS = 20_000  # longer input is cut, because a hook has little time
-_MAX_UNFINISHED = 3
 _MIRROR_INTERVAL_S = 60.0
-_UNFINISHED_MS = 14 * DAY_MS
 _FORGETTING_SOURCES = ("compact", "clear")
 _SERVED_IN_LOOP = ("agent", "call", "result")
 _AT_CALLS = ("call", "result")
@@ -315,7 +310,7 @@ class Conversation:
         if is_fork or briefs_at_first_prompt(self.event):
             return Reply()
         is_new = stored is None or self.event.source in _FORGETTING_SOURCES
-        opening = self._opening(before, is_new=is_new and self.event.source != "compact")
+        opening = self._find_opening(before, is_new=is_new and self.event.source != "compact")
         return self.reply(
             "compaction" if self.event.source == "compact" else "session",
             hits=opening.hits,
@@ -324,14 +319,10 @@ class Conversation:
             ask="start" if is_new and self.context.settings.ask_agent != "never" else "",
         )
 
-    def _opening(self, before: dict[str, Learning], *, is_new: bool) -> Opening:
-        """Return what a conversation is told at its start; `before` is what is told again."""
-        shown = {**before, **{learning.id: learning for learning in self._standing()}}
-        return Opening(
-            hits=self._unseen(without_copies(shown.values())),
-            unfinished=self._unfinished() if is_new else (),
-            notes=self._notes() if is_new else (),
-        )
+    def _find_opening(self, before: dict[str, Learning], *, is_new: bool) -> Opening:
+        from learnt.flow.opening import find_opening  # only needed where a conversation starts
+
+        return find_opening(self, before, is_new=is_new)
 
     def _continues_another(self) -> bool:
         """Return whether this new conversation began as a copy of another one, which is recorded if it is known.
@@ -363,7 +354,7 @@ class Conversation:
             return self._brief("prompt", event.prompt, ask=self._find_ask())
         is_new = not self._has_been_briefed()
         how_to_keep = "start" if is_new and self.context.settings.ask_agent != "never" else ""
-        opening = self._opening({}, is_new=is_new)
+        opening = self._find_opening({}, is_new=is_new)
         return self._brief("prompt", event.prompt, ask=how_to_keep or self._find_ask(), opening=opening)
 
     def _brief(self, occasion: str, text: str, *, ask: str = "", opening: Opening | None = None) -> Reply:
@@ -532,12 +523,7 @@ class Conversation:
 
         return ToolCall(self)
 
-    def _standing(self) -> list[Learning]:
-        from learnt.flow.standing import standing  # only needed where a conversation starts
-
-        return standing(self.context, agent=self.event.agent, client=self.event.client, proven_only=True)
-
-    def _unseen(self, shown: Iterable[Learning]) -> list[Hit]:
+    def unseen(self, shown: Iterable[Learning]) -> list[Hit]:
         """Return the learnings that the conversation has not been given yet and that do not come from it."""
         seen = self.seen_ids(self.task)
         fresh = [learning for learning in shown if learning.id not in seen and learning.task != self.id]
@@ -556,29 +542,6 @@ class Conversation:
                 if learning.status == "active":
                     active.setdefault(id, learning.replace(scope=store.place.scope))
         return {id: active[id] for id in given_ids if id in active}
-
-    def _unfinished(self) -> tuple[Unfinished, ...]:
-        """Return the unfinished tasks on the current branch."""
-        branch = head_branch(self.context.root) if self.context.root else ""
-        if not branch:
-            return ()
-        since = self.now - _UNFINISHED_MS
-        failed = tasks.unfinished(self.database, branch=branch, since=since, limit=_MAX_UNFINISHED)
-        return tuple(
-            Unfinished(
-                task=task.id, title=task.title, reason=report.reason, suggestion=report.suggestion, at=report.created_at
-            )
-            for task, report in failed
-            # A failure without a reason in a conversation without a title is useless, so it is left out.
-            if task.id != self.id and not (task.title == task.id and report.reason.endswith(NO_REPORT))
-        )
-
-    def _notes(self) -> tuple[str, ...]:
-        """Return the notes for the user."""
-        waiting = learnings.count(self.database, Filter(status="proposed"))
-        if not waiting or learnings.count(self.database, Filter()) <= self.context.settings.summarise_above:
-            return ()
-        return (f"Consolidation is due: {waiting} proposals wait for the user, who can decide with `learnt review`.",)
 
 
 def _errands() -> Any:
