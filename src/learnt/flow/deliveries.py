@@ -31,12 +31,12 @@ def decide_deliveries(context: Context, *, deadline: float = float("inf")) -> tu
     database = context.store.database
     undecided = deliveries.list_undecided(database, since=context.clock() - MONTH_MS)
     transcripts = deliveries.list_transcripts(database, sorted({brief.task for brief in undecided}))
-    sizes_read = mined.sizes_read(database, [given_source(one.transcript) for one in transcripts])
+    sizes_read = mined.sizes_read(database, [name_for_briefs(one.transcript) for one in transcripts])
     reached: list[str] = []
     remarks: list[str] = []
     for one in transcripts:
         size = size_or_0(one.transcript)
-        if not size or sizes_read.get(given_source(one.transcript)) == size:
+        if not size or sizes_read.get(name_for_briefs(one.transcript)) == size:
             continue
         if time.monotonic() > deadline:
             break
@@ -48,7 +48,7 @@ def decide_deliveries(context: Context, *, deadline: float = float("inf")) -> tu
     return reached, remarks
 
 
-def given_source(transcript: str) -> str:
+def name_for_briefs(transcript: str) -> str:
     """Return the name under which it is recorded how much of a transcript has been searched for briefs."""
     return f"given {transcript}"
 
@@ -73,7 +73,7 @@ def _decide(context: Context, one: TaskTranscript, size: int, briefs: Sequence[U
             reached += confirm_delivery(context, brief.id)
         for brief in missed:
             deliveries.miss(context.store.database, brief.id)
-        source, at = given_source(one.transcript), context.clock()
+        source, at = name_for_briefs(one.transcript), context.clock()
         mined.note_read(context.store.database, source, size=size, task=one.task, at=at)
     return reached
 

@@ -33,7 +33,7 @@ from learnt.store.happened import (
     ForkRecord,
     NoticeRecord,
     PromptRecord,
-    given_warnings,
+    list_given_warnings,
     unshown_notices,
     was_briefed,
     was_notice_shown,
@@ -382,7 +382,7 @@ class Conversation:
 
     def _leave_warnings(self) -> None:
         """Record that a person wrote: what an agent did not do before that, it did not do because of a warning."""
-        if any(warning.left_at is None for warning in given_warnings(self.database, self.id)):
+        if any(warning.left_at is None for warning in list_given_warnings(self.database, self.id)):
             self.context.store.record(FollowedRecord(task=self.id, left=True, at=self.now))
 
     def _is_unopened(self) -> bool:
@@ -529,7 +529,7 @@ class Conversation:
         fresh = [learning for learning in shown if learning.id not in seen and learning.task != self.id]
         return [Hit(learning=learning, score=0.0, relevance=1.0) for learning in fresh]
 
-    def given_learnings(self) -> list[Learning]:
+    def list_given_learnings(self) -> list[Learning]:
         """Return the learnings that the conversation has been given."""
         return list(self._given_before(self.task).values())
 

@@ -28,7 +28,7 @@ from learnt.mine.missteps import (
 from learnt.mine.shell import is_check, split_command
 from learnt.model import Hit, Value, text_id
 from learnt.store import index, learnings, missteps
-from learnt.store.happened import BriefRecord, FollowedRecord, WarningRecord, given_warnings
+from learnt.store.happened import BriefRecord, FollowedRecord, WarningRecord, list_given_warnings
 from learnt.store.index import Filter
 from learnt.store.missteps import MisstepRecord, RunRecord, SuccessRecord
 from learnt.system import watched
@@ -118,7 +118,7 @@ class ToolCall:
     def follow(self) -> None:
         """Record what this call shows about the warnings that the conversation was given."""
         conversation = self._conversation
-        given = given_warnings(conversation.database, conversation.id)
+        given = list_given_warnings(conversation.database, conversation.id)
         if not given:
             return
         signs = {misstep.sign for misstep in self._missteps()}
@@ -148,7 +148,7 @@ class ToolCall:
             return None
         if any(warning.sign == known[0].sign and warning.warned_at >= since for warning in warnings):
             return None
-        was_told = any(_tells_of(learning, known[0]) for learning in conversation.given_learnings())
+        was_told = any(_tells_of(learning, known[0]) for learning in conversation.list_given_learnings())
         return None if was_told else CallWarning(misstep=known[0])
 
     def record_failure(self) -> None:

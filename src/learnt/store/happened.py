@@ -264,7 +264,7 @@ def apply_notice(database: Database, body: Body) -> None:
     change(database, notice.task, notice.what, notice.subject, at=notice.at)
 
 
-def given_warnings(database: Database, task: str) -> list[GivenWarning]:
+def list_given_warnings(database: Database, task: str) -> list[GivenWarning]:
     """Return the warnings that a conversation was given."""
     rows = database.rows(
         "select sign, made, seen_at, left_at from warning where project = :project and task = :task", task=task

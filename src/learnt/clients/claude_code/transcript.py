@@ -96,7 +96,7 @@ def about(path: str) -> kit.About:
     return kit.gather("claude", path, _facts)
 
 
-def given(record: Mapping[str, Any]) -> Iterator[str]:
+def list_given_texts(record: Mapping[str, Any]) -> Iterator[str]:
     """Yield the texts in a record that the model was given; `hook_success` only logs what a hook printed."""
     attachment = record.get("attachment")
     if dig(attachment, "type") in _HOOKS_TEXTS:

@@ -89,7 +89,7 @@ def about(path: str) -> kit.About:
     return kit.gather("codex", path, _facts)
 
 
-def given(record: Mapping[str, Any]) -> Iterator[str]:
+def list_given_texts(record: Mapping[str, Any]) -> Iterator[str]:
     """Yield the texts in a record that the model was given."""
     item = _item(record)
     if item.get("type") == "message" and item.get("role") != "assistant":

@@ -79,7 +79,7 @@ def about(path: str) -> kit.About:
     return kit.gather("copilot", path, _facts)
 
 
-def given(record: Mapping[str, Any]) -> Iterator[str]:
+def list_given_texts(record: Mapping[str, Any]) -> Iterator[str]:
     """Yield the texts in a record that the model was given."""
     data, kind = record.get("data"), record.get("type")
     if kind == _PROMPT:

@@ -86,7 +86,7 @@ def about(path: str) -> kit.About:
     )
 
 
-def given(record: Mapping[str, Any]) -> Iterator[str]:
+def list_given_texts(record: Mapping[str, Any]) -> Iterator[str]:
     """Yield the texts in a record that the model was given."""
     for message in _messages_in(record):
         if message.get("type") == "user":

@@ -152,7 +152,7 @@ class Reader(Protocol):
     ) -> Iterator[TranscriptFile]:
         """Yield the transcripts that have changed since the given time, possibly with other folders' transcripts."""
 
-    def given(self, record: Mapping[str, Any]) -> Iterator[str]:
+    def list_given_texts(self, record: Mapping[str, Any]) -> Iterator[str]:
         """Yield the texts in a record that the model was given: messages, hooks' texts and tools' results.
 
         A record is a line, or a message of a document or a database. What a hook printed is not given to the model.
@@ -196,7 +196,7 @@ def _find_briefs(reader: Reader, records: Iterable[Mapping[str, Any]]) -> GivenB
     ids, has_notice, is_complete = set[str](), False, False
     for record in records:
         is_complete = is_complete or reader.records_hooks(record)
-        for text in reader.given(record):
+        for text in reader.list_given_texts(record):
             ids.update(_BRIEF.findall(text))
             has_notice = has_notice or bool(_NOTICE.search(text))
     return GivenBriefs(ids=frozenset(ids), has_notice=has_notice, is_complete=is_complete)

@@ -78,7 +78,7 @@ def about(path: str) -> kit.About:
     return about_of(kit.document_frame(path).get("info"))
 
 
-def given(record: Mapping[str, Any]) -> Iterator[str]:
+def list_given_texts(record: Mapping[str, Any]) -> Iterator[str]:
     """Yield the texts in a message that the model was given."""
     for part in kit.blocks(record.get("parts")):
         if part.get("type") == "text" and dig(record, "info", "role") == "user":

@@ -43,7 +43,7 @@ def _add_arguments(parser: Parser, *, everything: str) -> None:
 
 def install_run(arguments: Arguments) -> int:
     setup = ClientSetup()
-    clients = _named_clients(arguments)
+    clients = _read_client_names(arguments)
     if not clients:
         found = setup.find_clients(user=arguments.user)
         clients = _suitable(tuple(found), arguments)
@@ -54,14 +54,14 @@ def install_run(arguments: Arguments) -> int:
 
 
 def uninstall_run(arguments: Arguments) -> int:
-    clients = _named_clients(arguments)
+    clients = _read_client_names(arguments)
     if not clients and not arguments.all:
         raise WrongRequest("the client is missing", hint=f"choose one of {', '.join(CLIENTS)}, or use --all")
     clients = clients or _suitable(CLIENTS, arguments)
     return _report(ClientSetup().uninstall(clients, user=arguments.user, dry_run=arguments.dry_run), arguments)
 
 
-def _named_clients(arguments: Arguments) -> tuple[str, ...]:
+def _read_client_names(arguments: Arguments) -> tuple[str, ...]:
     if arguments.clients and arguments.all:
         raise WrongRequest("--all cannot be combined with client names", hint="use either --all or names")
     return tuple(dict.fromkeys(map(_find_client, arguments.clients)))
