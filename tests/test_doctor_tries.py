@@ -153,9 +153,9 @@ BROKEN: dict[str, tuple[str, str, object, str, str]] = {
         "does not start our server here", "`/mcp enable learnt`",
     ),
     "other version": ("opencode", "", "0.0.9", f"is learnt 0.0.9, and this is learnt {__version__}", "PATH"),
-    "no answer": ("opencode", "", NO_ANSWER, "is another version of learnt, or another program", "pip install"),
+    "no answer": ("opencode", "", NO_ANSWER, "is another version of learnt, or another program", "export PATH="),
     "no server": ("opencode", "", NO_SERVER, "exit code 2: error: the Python package `mcp` is missing", "pip install"),
-    "off PATH": ("opencode", "", None, "learnt is not on PATH", "put learnt on PATH"),
+    "off PATH": ("opencode", "", None, "learnt is not on PATH", "export PATH="),
 }  # fmt: skip
 
 

@@ -618,7 +618,7 @@ def test_hooks_that_are_switched_off_are_told_with_the_place_of_the_switch(
     path = put(Path(place.format(project=project, home=home)), content.encode())
 
     told = learnt("install", client, scope)
-    (found,) = findings(learnt, client)
+    found, *_ = findings(learnt, client)
 
     assert told.code == 0
     (line,) = [line for line in told.out.splitlines() if "does not run our hooks here" in line]
@@ -1097,7 +1097,7 @@ def findings(learnt: Learnt, client: str, **options: Any) -> list[dict[str, Any]
     return [one for one in told if one["subject"] == f"client {client}"]
 
 
-def test_the_doctor_tells_each_fault_of_a_client_in_a_clause_of_its_own(
+def test_the_doctor_tells_each_fault_of_a_client_in_a_finding_of_its_own(
     learnt: Learnt, project: Path, tmp_path: Path
 ) -> None:
     learnt("init")
@@ -1108,10 +1108,12 @@ def test_the_doctor_tells_each_fault_of_a_client_in_a_clause_of_its_own(
     del content["hooks"]["PreToolUse"]
     path.write_text(json.dumps({**content, "disableAllHooks": True}))
 
-    (found,) = findings(learnt, "claude-code", env={"PATH": str(tmp_path / "bin")})
+    off, old = findings(learnt, "claude-code", env={"PATH": str(tmp_path / "bin")})
 
-    assert ", but Claude Code does not run our hooks here (" in found["detail"]
-    assert f" in {path}), and the setup is incomplete, or from an older version; " in found["detail"]
+    assert off["detail"] == f"Claude Code does not run our hooks here (`disableAllHooks` is true in {path})"
+    assert old["detail"] == f"the setup is incomplete, or from an older version: {path}"
+    assert (off["fine"], off["remedy"]) == (False, "set `disableAllHooks` to false")
+    assert (off["facts"]["client"], old["facts"]) == ("claude-code", {})
 
 
 def test_the_doctor_says_whether_a_client_can_start_learnt(learnt: Learnt, project: Path, tmp_path: Path) -> None:
@@ -1139,7 +1141,9 @@ def test_the_doctor_sees_a_client_that_is_set_up_twice(learnt: Learnt, tmp_path:
 
     assert "every hook runs twice" in told.out
     put_learnt(tmp_path / "bin")
-    assert "every hook runs twice" in findings(learnt, "gemini", env={"PATH": str(tmp_path / "bin")})[-1]["detail"]
+    (found,) = findings(learnt, "gemini", env={"PATH": str(tmp_path / "bin")})
+    assert "every hook runs twice" in found["detail"]
+    assert found["remedy"] == "`learnt uninstall gemini`, or `learnt uninstall gemini --user`"
 
 
 def test_the_doctor_says_what_codex_does_not_trust_yet(
@@ -1160,9 +1164,9 @@ def test_the_doctor_says_what_codex_does_not_trust_yet(
     )
     (all_well,) = findings(learnt, "codex", env=path)
 
-    assert "does not trust" in no_project["detail"]
     assert "is not on this machine" in no_project["detail"]
     assert no_project["fine"]  # a project carries settings for colleagues, too
+    assert no_project["remedy"] == ""
     assert f"{len(CODEX)} hooks (not approved yet); codex is not on PATH" in no_hooks["detail"]
     assert not no_hooks["fine"]  # somebody uses it here
     assert "/hooks" in no_hooks["remedy"]
@@ -1182,9 +1186,12 @@ def test_in_a_read_only_folder_the_way_out_is_told_and_nothing_is_claimed_of_hoo
 
     for done in refused:
         assert done.code == 1
-        assert "fix the permissions" in done.err
+        assert "`chmod -R u+w " in done.err
     assert "whether its hooks have fired is unknown" in found["detail"]
-    assert "writable" in found["remedy"]
+    told = json.loads(learnt("doctor", "--json").out)["findings"]
+    (folder,) = [one for one in told if one["subject"] == "store: permissions"]
+    assert "hooks say nothing" in folder["detail"]
+    assert folder["remedy"].startswith(f"`chmod -R u+w {disk.folder}/.learnt`")
 
 
 # What the repository carries.

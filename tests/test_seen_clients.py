@@ -51,7 +51,7 @@ class Doctor:
 
     def says(self, client: str) -> dict[str, Any]:
         told = json.loads(self.run("doctor", "--json").out)["findings"]
-        (finding,) = [one for one in told if one["subject"] == f"client {client}"]
+        finding, *_ = [one for one in told if one["subject"] == f"client {client}"]
         return dict(finding)
 
 
@@ -142,6 +142,7 @@ class TestDoctor:
 
     def test_a_client_that_never_fired_is_told_with_what_to_do(self, doctor: Doctor) -> None:
         doctor.run("install", "claude-code")
+        doctor.program("claude", "#!/bin/sh\n")
 
         told = doctor.says("claude-code")
 

@@ -16,8 +16,8 @@ from importlib.util import find_spec
 from learnt import __version__, project
 from learnt.clients import registry
 from learnt.clients.kit import run, setup
+from learnt.clients.kit.examine import ClientState
 from learnt.clients.kit.run import RunRequest
-from learnt.clients.kit.setup import ClientState
 from learnt.config import Configuration
 from learnt.errors import LearntError
 from learnt.flow.diagnosis import Clock, Diagnosis, StoreCheck
@@ -113,55 +113,76 @@ def _examine_settings(configuration: Configuration) -> Iterator[Diagnosis]:
 
 
 def _examine_clients(start: str, store: StoreCheck | None, settings: Settings, clock: Clock) -> Iterator[Diagnosis]:
-    """Yield for each client whether it is set up and trusts our hooks, and when they last fired."""
+    """Yield for each client what is wrong, or that it is set up, and when its hooks last fired."""
     events = store.last_events() if store else {}
-    states = list(ClientSetup(start).states(ask=True))
+    clients = ClientSetup(start)
+    states = list(clients.states(ask=True))
     for installed in states:
         last = events.get(registry.client_name(installed.client))
-        state = _correct(installed, last)
-        if state.twice or store is None or not setup.has_hooks(state.client):
-            yield Diagnosis(subject=f"client {state.client}", fine=state.fine, detail=state.detail, remedy=state.remedy)
-        else:
-            yield _examine_client(state, last, store, settings, clock)
+        yield from _examine_client(_correct(installed, last), last, store, settings, clock)
     examined = {registry.client_name(state.client) for state in states}
     for name, last in events.items():
-        if store is not None and name not in examined:
+        if name not in examined:
             client = registry.find(name)
-            state = ClientState(client=registry.setup_name(client) if client else name, fine=True, detail=_NOT_BY_US)
-            yield _examine_client(state, last, store, settings, clock, installed=False)
+            state = ClientState(client=registry.setup_name(client) if client else name)
+            yield from _examine_client(state, last, store, settings, clock)
+    if store is not None and not states and not events:
+        found = clients.find_clients(user=False)
+        remedy = f"`learnt install {' '.join(found)}`" if found else "`learnt install claude-code`, or another client"
+        yield Diagnosis(subject="clients", fine=True, detail="none is set up here", remedy=remedy)
 
 
 def _examine_client(
+    state: ClientState, last: Fired | None, store: StoreCheck | None, settings: Settings, clock: Clock
+) -> Iterator[Diagnosis]:
+    """Yield one diagnosis for each fault of a client, or one that it has none; the first one has the facts."""
+    name = registry.client_name(state.client)
+    brief = store.last_brief(name) if store else None
+    faults = [Diagnosis.problem(f"client {state.client}", one.detail, one.remedy) for one in state.list_faults()]
+    first, *others = faults or [_describe_health(state, last, brief, store, settings, clock)]
+    if store is not None and setup.has_hooks(state.client):
+        facts = {
+            "client": state.client,
+            "installed": bool(state.files),
+            "trusted": state.trusted,
+            "answers": dict(state.answers),
+            "last_fired": last and last.as_dict(),
+            "last_brief": brief and {name: getattr(brief, name) for name in _BRIEF_FACTS},
+        }
+        first = first.replace(facts=facts)
+    yield from (first, *others)
+
+
+def _describe_health(  # noqa: PLR0917 - one sentence
     state: ClientState,
     last: Fired | None,
-    store: StoreCheck,
+    brief: Entry | None,
+    store: StoreCheck | None,
     settings: Settings,
     clock: Clock,
-    *,
-    installed: bool = True,
 ) -> Diagnosis:
-    brief = store.last_brief(registry.client_name(state.client))
-    detail, remedy = _describe_firing(last, brief, now=clock(), deadline_ms=settings.hook_deadline_ms)
+    """Return the diagnosis of a client without a fault: where it is set up, and what its hooks did last."""
+    subject, detail, remedy = f"client {state.client}", _describe_setup(state), ""
+    if store is None or not setup.has_hooks(state.client):
+        return Diagnosis.healthy(subject, detail)
     if last is None and not store.can_record_events():
-        detail = f"whether its hooks have fired is unknown, because {store.folder} is read-only"
-        remedy = "make it writable for your user"
-    elif last is None and state.fine:
+        fired = f"whether its hooks have fired is unknown, because {store.folder} is read-only"
+    else:
+        fired, remedy = _describe_firing(last, brief, now=clock(), deadline_ms=settings.hook_deadline_ms)
+    if last is None and not remedy and state.is_used and store.can_record_events():
         remedy = f"start it in this project and send a prompt; if no hook has fired then: {state.next_step}"
-    facts = {
-        "client": state.client,
-        "installed": installed,
-        "trusted": state.trusted,
-        "answers": dict(state.answers),
-        "last_fired": last and last.as_dict(),
-        "last_brief": brief and {name: getattr(brief, name) for name in _BRIEF_FACTS},
-    }
-    return Diagnosis(
-        subject=f"client {state.client}",
-        fine=state.fine,
-        detail=f"{state.detail}; {detail}",
-        remedy=state.remedy or remedy,
-        facts=facts,
-    )
+    return Diagnosis(subject=subject, fine=True, detail=f"{detail}; {fired}", remedy=remedy)
+
+
+def _describe_setup(state: ClientState) -> str:
+    if not state.files:
+        return _NOT_BY_US
+    names = list(state.answers)
+    tried = f", and {' and '.join(names)} answer{'s' * (names == ['server'])}" if names else ""
+    trusted = ", and trusted" if state.trusted else ""
+    client = registry.get(state.client, "setup")
+    absent = "" if state.is_used else f"; {client.title} is not on this machine"
+    return f"in {', '.join(state.files)}{trusted}{tried}{absent}"
 
 
 def _examine_deliveries(store: StoreCheck | None) -> Iterator[Diagnosis]:
@@ -187,9 +208,7 @@ def _correct(state: ClientState, last: Fired | None) -> ClientState:
             return state
     except OSError:
         return state
-    return state.replace(
-        fine=True, detail=f"in {', '.join(state.ignored_files)}, and it runs them", remedy="", trusted=None
-    )
+    return state.replace(distrust=None, trusted=None)
 
 
 def _describe_firing(last: Fired | None, brief: Entry | None, *, now: int, deadline_ms: int) -> tuple[str, str]:

@@ -18,6 +18,7 @@ remedy and passes it as the hint.
 """
 
 import errno
+import os
 
 
 class LearntError(Exception):
@@ -87,6 +88,13 @@ class TryAgain(LearntError):
     """The database is busy, full or unreachable."""
 
     exit_code = 3
+
+
+def make_writable(folder: str) -> str:
+    """Return what to type if a folder, or a file in it, cannot be written to; if it is missing, the one above it."""
+    while not os.path.isdir(folder) and folder != os.path.dirname(folder):
+        folder = os.path.dirname(folder)
+    return f"`chmod -R u+w {folder}`, if it is yours"
 
 
 def cannot_write(what: str, error: OSError, *, hint: str) -> LearntError:

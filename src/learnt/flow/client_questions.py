@@ -1,16 +1,18 @@
 """Ask a client's own program about itself, and try our hooks and our server as clients start them.
 
 A program is started, asked over its stdin and stopped, all within a few seconds. If anything goes wrong, there is no
-reply. Starting a client may write files into the client's folder, as it does at every start. Our own programs know that
-they are only tried, and record nothing.
+reply. A client that is started writes into its folder, so it gets a temporary one with copies of its settings. Our own
+programs know that they are only tried, and record nothing.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import sys
+import tempfile
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Lock
@@ -19,13 +21,13 @@ from typing import Any
 from learnt import __version__
 from learnt.clients.kit.setup import Question, Trial, Try, program_of
 from learnt.system.detached import INTERNAL
-from learnt.system.installation import install_command
+from learnt.system.installation import install_command, own_script
 from learnt.system.run import TIME_LIMIT, Exit, run
 
 LIMIT_S = 3.0
-# On a busy machine, loading the packages of the server takes several seconds.
-_SERVER_LIMIT_S = 20.0
-_HOOK_LIMIT_S = 10.0
+# On a busy machine, loading the packages of the server takes several seconds. A hook is given as long as by clients.
+_SERVER_LIMIT_S = 15.0
+_HOOK_LIMIT_S = 5.0
 _MAX_BYTES = 10_000_000
 _MAX_REMARK_CHARS = 300
 _PROBE = "probe"
@@ -50,9 +52,37 @@ _HANDSHAKE: tuple[dict[str, Any], ...] = (
 
 def ask_client(question: Question, *, limit_s: float = LIMIT_S) -> dict[str, Any] | None:
     """Return the program's reply to a question; None if it does not reply."""
+    if shutil.which(question.words[0]) is None:
+        return None
     reader = _OutputReader(question.reply_id)
-    _converse(question, reader, environ={**os.environ, INTERNAL: "1"}, limit_s=limit_s)
-    return reader.replies.get(question.reply_id)
+    with tempfile.TemporaryDirectory(prefix="learnt-", ignore_cleanup_errors=True) as folder:
+        copy = os.path.realpath(folder)
+        _copy_files(question, copy)
+        environ = {**os.environ, INTERNAL: "1"} | ({question.home_variable: copy} if question.home_variable else {})
+        _converse(question, reader, environ=environ, limit_s=limit_s)
+    reply = reader.replies.get(question.reply_id)
+    return reply and _rename_files(reply, question, copy)
+
+
+def _copy_files(question: Question, folder: str) -> None:
+    """Write the files that a client's program needs; where one names another, it names the copy."""
+    for name, content in question.files.items():
+        copied = content
+        for other in question.files:
+            original, copy = (f"{os.path.join(place, other)}:".encode() for place in (question.home, folder))
+            copied = copied.replace(original, copy)
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(copied)
+
+
+def _rename_files(reply: dict[str, Any], question: Question, folder: str) -> dict[str, Any]:
+    """Return a reply in which the copied files are named as the originals."""
+    text = json.dumps(reply, ensure_ascii=False)
+    for name in question.files:
+        copy, original = (json.dumps(os.path.join(place, name))[1:-1] for place in (folder, question.home))
+        text = text.replace(copy, original)
+    renamed: dict[str, Any] = json.loads(text)
+    return renamed
 
 
 class Trials:
@@ -90,9 +120,7 @@ def _try_server(words: tuple[str, ...], folder: str) -> Trial:
     version = str(about.get("version", "")) if isinstance(about, dict) else ""
     tools = reader.replies.get(2, {}).get("result", {}).get("tools")
     if not tools:
-        return Trial(
-            fault=f"the server `{' '.join(words)}` {_describe(ended, reader)}", remedy=f"`{install_command()}`"
-        )
+        return _blame("server", words, ended, reader)
     return _compare_version(version, words)
 
 
@@ -104,18 +132,12 @@ def _try_hook(words: tuple[str, ...], folder: str) -> Trial:
     ended = _converse(question, reader, environ=environ, limit_s=_HOOK_LIMIT_S, keep_open=False)
     if ended is None:
         return Trial()
-    line = f"the hook command `{' '.join(words)}`"
     answer = reader.last_message
-    if answer is None and not reader.remark and ended.exit_code == 0:
-        program = shutil.which(program_of(words)) or program_of(words)
-        return Trial(
-            fault=f"{line} does not answer: {program} is another version of learnt, or another program",
-            remedy=f"`{install_command()}`, and check which `learnt` is first on PATH",
-        )
     if answer is None:
-        return Trial(fault=f"{line} {_describe(ended, reader)}", remedy=f"`{install_command()}`")
+        return _blame("hook", words, ended, reader)
     if answer.get("error"):
-        return Trial(fault=f"{line} fails: {answer['error']}", remedy="`learnt doctor` says more about the store")
+        fault = f"the hook {_quote(words)} fails: {answer['error']}"
+        return Trial(fault=fault, remedy="the lines about the store say more")
     return _compare_version(str(answer.get("learnt", "")), words)
 
 
@@ -123,17 +145,37 @@ def _compare_version(version: str, words: tuple[str, ...]) -> Trial:
     """Return a trial that has succeeded, unless another version of learnt has answered."""
     if version == __version__:
         return Trial(version=version)
-    program = shutil.which(program_of(words)) or program_of(words)
-    fault = f"{program} is learnt {version or 'of an unknown version'}, and this is learnt {__version__}"
-    return Trial(fault=fault, remedy="remove one of them, or change which is first on PATH", version=version)
+    program = _find_program(words)
+    this = f"this is learnt {__version__}, {own_script() or sys.executable}"
+    fault = f"{program} is learnt {version or 'of an unknown version'}, and {this}"
+    return Trial(fault=fault, wrong_program=program, version=version)
 
 
-def _describe(ended: Exit, reader: _OutputReader) -> str:
-    """Return how a program that did not answer ended."""
+def _blame(what: str, words: tuple[str, ...], ended: Exit, reader: _OutputReader) -> Trial:
+    """Return a trial of a program that did not answer: it hangs, fails, or is not learnt."""
+    program = _find_program(words)
+    line = f"the {what} {_quote(words)} does not answer"
     if ended.ending == TIME_LIMIT:
-        return "did not answer in time"
-    remark = f": {reader.remark}" if reader.remark else ""
-    return f"{ended.error or f'ended with exit code {ended.exit_code}'}{remark}"
+        fault = f"{line}: {program} hangs"
+    elif what == "hook" and not reader.remark and ended.exit_code == 0:
+        fault = f"{line}: {program} is another version of learnt, or another program"
+    else:
+        remark = f": {reader.remark}" if reader.remark else ""
+        fault = f"{line}: {program} {ended.error or f'ended with exit code {ended.exit_code}'}{remark}"
+        return Trial(fault=fault, remedy=f"`{install_command()}`")
+    if os.path.realpath(program) == os.path.realpath(own_script()):
+        return Trial(fault=fault, remedy=f"`{install_command()}`")
+    return Trial(fault=fault, wrong_program=program)
+
+
+def _find_program(words: tuple[str, ...]) -> str:
+    return shutil.which(program_of(words)) or program_of(words)
+
+
+def _quote(words: tuple[str, ...]) -> str:
+    """Return a command line as it can be typed."""
+    in_shell = words[:-1] == ("sh", "-c")
+    return f"`{words[-1] if in_shell else shlex.join(words)}`"
 
 
 def _converse(

@@ -11,11 +11,13 @@ import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Self
 
 from learnt import __version__, trust
 from learnt.config import Configuration
-from learnt.errors import LearntError, TryAgain
+from learnt.errors import LearntError, TryAgain, make_writable
 from learnt.flow import agent_categories, background, disk
 from learnt.flow.context import examine_trust, own_place, source_place, user_place
 from learnt.learnings_file.read import parse
@@ -30,10 +32,11 @@ from learnt.store.index import Filter
 from learnt.store.mirror import Mirror
 from learnt.store.sqlite import SqliteDatabase
 from learnt.system.files import check_file, exists, read_end
-from learnt.text.times import MONTH_MS
+from learnt.text.times import DAY_MS, MONTH_MS
 
 Clock = Callable[[], int]
 _MAX_LOG_BYTES = 1_000_000
+_DATABASE = "database"  # in the message of a worker that could not use it
 _LOCK_PATIENCE_MS = 1_000
 _MIN_FREE_BYTES = 100 * 1024 * 1024
 # The prefixes of private files' names. Files for people, such as learnings.md, may be readable by other users.
@@ -123,7 +126,7 @@ class StoreCheck:
             yield from _examine_folder(subject, self._place, self._clock)
         except OSError as error:
             detail = f"cannot read {error.filename}: {error.strerror}"
-            yield Diagnosis.problem(subject, detail, "check the owner of the folder and its files")
+            yield Diagnosis.problem(subject, detail, make_writable(self.folder))
 
     def examine_agents(self, configuration: Configuration) -> Iterator[Diagnosis]:
         """Yield mismatches between the agents' categories and the existing learnings and agents."""
@@ -197,7 +200,7 @@ def _examine_folder(subject: str, place: Place, clock: Clock) -> Iterator[Diagno
     yield from _report_unusable(f"{subject}: spool", _examine_spool, place)
     yield from _report_unusable(subject, _examine_purges, place)
     yield from _report_unusable(f"{subject}: permissions", _examine_permissions, place)
-    yield from _report_unusable(f"{subject}: hook", _examine_hook_log, place)
+    yield from _report_unusable(f"{subject}: hook", partial(_examine_hook_log, clock=clock), place)
     yield from _report_unusable(f"{subject}: worker", _examine_worker, place)
     if place.address and not place.read_only:
         yield _examine_mirror(f"{subject}: mirror", place, clock)
@@ -237,22 +240,28 @@ def _examine_database(subject: str, store: Store) -> Iterator[Diagnosis]:
 
 def _examine_lock(subject: str, place: Place) -> Iterator[Diagnosis]:
     """Yield a problem if another process does not let anybody write."""
-    if check_file(place.local_path) is None or not os.access(place.local_path, os.W_OK):
-        return
-    try:
-        database = SqliteDatabase(place.local_path, wait_ms=_LOCK_PATIENCE_MS)
-    except LearntError:
-        return  # `examine` reports why the database cannot be opened
-    try:
-        with database.transaction():
-            return  # nothing is written
-    except TryAgain:
+    if _can_write(place) is False:
         detail = f"another process keeps {place.local_path} locked, so that hooks cannot record anything"
         yield Diagnosis.problem(
             subject, detail, f"`fuser {place.local_path}` names the process; wait for it, or end it"
         )
+
+
+def _can_write(place: Place) -> bool | None:
+    """Return whether the database can be written to now; None if it cannot be tried."""
+    if check_file(place.local_path) is None or not os.access(place.local_path, os.W_OK):
+        return None
+    try:
+        database = SqliteDatabase(place.local_path, wait_ms=_LOCK_PATIENCE_MS)
     except LearntError:
-        return
+        return None  # `examine` reports why the database cannot be opened
+    try:
+        with database.transaction():
+            return True  # nothing is written
+    except TryAgain:
+        return False
+    except LearntError:
+        return None
     finally:
         database.close()
 
@@ -291,19 +300,23 @@ def _examine_permissions(subject: str, place: Place) -> Iterator[Diagnosis]:
             for entry in entries
             if entry.name.startswith(_PRIVATE)
         }
-    exposed = sorted(path for path, mode in modes.items() if stat.S_IMODE(mode) & 0o077)
-    if os.stat(folder).st_mode & 0o022:
-        # Others may list the folder, because each private file has its own mode, but must not write to it.
-        exposed.append(folder)
-    if exposed:
-        yield Diagnosis.problem(subject, f"others can read or change {', '.join(exposed)}", f"`chmod -R go= {folder}`")
-    elif not all(os.access(path, os.W_OK) for path in (folder, place.path) if os.path.exists(path)):
-        yield Diagnosis.problem(subject, f"{folder} is read-only", "make it writable for your user")
-    else:
+    readable = sorted(path for path, mode in modes.items() if stat.S_IMODE(mode) & 0o077)
+    # Others may list the folder, because each private file has its own mode, but must not write to it.
+    changeable = sorted(path for path, mode in {**modes, folder: os.stat(folder).st_mode}.items() if mode & 0o022)
+    is_closed = not all(os.access(path, os.W_OK) for path in (folder, place.path) if os.path.exists(path))
+    if is_closed:
+        detail = f"{folder} is read-only, so that hooks say nothing and record nothing"
+        yield Diagnosis.problem(subject, detail, make_writable(folder))
+    if readable or changeable:
+        verb = "change" if changeable else "read"
+        exposed = f"others can {verb} {', '.join(changeable or readable)}"
+        yield Diagnosis.problem(subject, exposed, f"`chmod -R go= {folder}`")
+    elif not is_closed:
         yield Diagnosis.healthy(subject, "private")
 
 
-def _examine_hook_log(subject: str, place: Place) -> Iterator[Diagnosis]:
+def _examine_hook_log(subject: str, place: Place, clock: Clock) -> Iterator[Diagnosis]:
+    """Yield the last failure of a hook; it is over if it is old, or a hook has answered since."""
     path = os.path.join(place.folder, HOOK_LOG)
     if not exists(path):
         return
@@ -311,9 +324,27 @@ def _examine_hook_log(subject: str, place: Place) -> Iterator[Diagnosis]:
     if not lines:
         yield Diagnosis.healthy(subject, "the log is empty")
         return
+    last = lines[-1].strip()
     entries = f"{len(lines)} {'entry' if len(lines) == 1 else 'entries'}"
-    detail = f"{entries} in the log, the last: {_describe_log_entry(lines[-1].strip())}"
-    yield Diagnosis.problem(subject, detail, f"fix the cause, then delete {path}")
+    detail = f"{entries} in the log, the last: {_describe_log_entry(last)}"
+    answered = max((event.at for event in fired.read(place.folder).values()), default=0)
+    at = _read_moment(last)
+    if at < answered:
+        yield Diagnosis.healthy(subject, f"{detail}; hooks have answered since")
+    elif at < clock() - DAY_MS:
+        yield Diagnosis.healthy(subject, detail)
+    else:
+        yield Diagnosis.problem(
+            subject, detail, f"fix the cause; the next hook that answers ends this alarm; see {path}"
+        )
+
+
+def _read_moment(line: str) -> int:
+    """Return when an entry was written, in ms since 1970; 0 if this is unknown."""
+    try:
+        return int(datetime.fromisoformat(line.partition(" ")[0]).replace(tzinfo=UTC).timestamp() * 1000)
+    except ValueError:
+        return 0
 
 
 def _read_log(path: str) -> list[str]:
@@ -325,7 +356,7 @@ def _describe_log_entry(line: str) -> str:
     moment, _, remark = line.partition(" ")
     name, _, place = remark.partition(": ")
     if not place.startswith("at "):
-        return line  # the entry is already a sentence
+        return f"{moment} {place}" if name.isidentifier() and place else line  # a sentence, after an error's name
     cause = _UNREADABLE_EVENTS.get(name) if place.startswith("at doors/hook.py") else None
     return f"{moment} {cause or f'an error in learnt itself, {name}'} ({place})"
 
@@ -340,6 +371,10 @@ def _examine_worker(subject: str, place: Place) -> Iterator[Diagnosis]:
     state, since = background.worker_state(place.folder)
     if state == "done" and since >= status.st_mtime:
         yield Diagnosis.healthy(subject, f"the last run succeeded; the last failed run: {failure}")
+        return
+    if _DATABASE in failure and not place.spool().pending() and _can_write(place):
+        detail = f"the last run failed: {failure}; now it can be written to, and nothing is pending"
+        yield Diagnosis.healthy(subject, detail)
         return
     remedy = f"fix the cause; the next turn of a conversation starts the worker again; details are in {path}"
     yield Diagnosis.problem(subject, f"the last run failed: {failure}", remedy)

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from learnt.errors import LearntError, TryAgain, WrongRequest, cannot_write
+from learnt.errors import LearntError, TryAgain, WrongRequest, cannot_write, make_writable
 from learnt.flow.background import LEARNINGS_FILE, LOCK
 from learnt.model import check_goal
 from learnt.project import STORE_FOLDER
@@ -111,4 +111,4 @@ def replace(path: str, before: bytes | None, text: str) -> bool:
         remove_unfinished(path)
         return files.replace_shared(path, (text.encode(),), mode=0o644, is_unchanged=lambda: read(path) == before)
     except OSError as error:
-        raise cannot_write(path, error, hint="check the owner of the folder and its files") from None
+        raise cannot_write(path, error, hint=make_writable(os.path.dirname(path))) from None

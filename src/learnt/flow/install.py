@@ -15,20 +15,21 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from hashlib import sha256
-from itertools import chain
-from typing import Any
+from typing import Any, Self
 
 from learnt import project, trust
 from learnt.clients import registry
 from learnt.clients.kit import setup
-from learnt.clients.kit.setup import ClientState, Disk, Location, Target, Unfit
-from learnt.errors import LearntError, NoStore, TryAgain, WrongRequest, cannot_write
+from learnt.clients.kit.examine import ClientState, examine, find_shared
+from learnt.clients.kit.setup import Disk, Location, Target, Unfit
+from learnt.errors import LearntError, NoStore, TryAgain, WrongRequest, cannot_write, make_writable
 from learnt.flow import context
 from learnt.flow.client_questions import Trials, ask_client
 from learnt.learnings_file.write import diff
 from learnt.model import Value
 from learnt.store import BACKUPS_FOLDER, IGNORE, fired, make_folder
 from learnt.system.files import Locked, list_names, make_folders, remove_file, remove_tree, write_private
+from learnt.system.installation import own_program, own_script
 from learnt.system.replacements import (
     Replacement,
     content_of,
@@ -44,7 +45,6 @@ CLIENTS = registry.setup_names()
 _FOLDER = "clients"
 _LEVELS_BELOW_STORE = 2
 _OUTSIDE = "turn this folder into a project with `learnt init`, or use --user for all projects"
-_PERMISSIONS = "fix the permissions: you must own the folder and its files"
 
 
 class FileChange(Value):
@@ -136,22 +136,24 @@ class ClientSetup:
 
         `ask` allows starting programs: a client, and our hooks and our server as the client starts them.
         """
-        locations = []
+        places = []
         for user in (False, True):
             try:
-                locations.append(_location(self._start, user=user)[0])
+                if user or project.find_project(self._start) is not None:
+                    places.append(_location(self._start, user=user))
             except LearntError:
                 continue
-        disk = _disk(_closed_folder(locations[0]) if locations else "")
+        locations = [location for location, _ in places]
+        closed = _closed_folder(locations[0]) if locations else ""
+        saved = [_SavedFiles.below(folder, closed) for _, folder in places]
+        disk = _disk(closed).replace(wrote=lambda path: any(files.note(path) for files in saved))
         if not ask:
-            yield from chain.from_iterable(setup.examine(locations, disk, client) for client in CLIENTS)
+            yield from filter(None, (examine(locations, disk, client) for client in CLIENTS))
             return
         trials = Trials()
         disk = disk.replace(ask_client=ask_client, try_hook=trials.try_hook, try_server=trials.try_server)
-        with ThreadPoolExecutor() as pool:
-            yield from chain.from_iterable(
-                pool.map(lambda client: list(setup.examine(locations, disk, client)), CLIENTS)
-            )
+        with ThreadPoolExecutor(len(CLIENTS)) as pool:
+            yield from filter(None, pool.map(lambda client: examine(locations, disk, client), CLIENTS))
 
     def find_clients(self, *, user: bool) -> dict[str, str]:
         """Return the clients that are used on this machine and could be set up, each with what shows it."""
@@ -162,8 +164,8 @@ class ClientSetup:
         return {client: trace for client, trace in traces.items() if trace}
 
     def _with_next_steps(self, outcome: SetupOutcome, location: Location) -> SetupOutcome:
-        twice = [state for state in self.states() if state.client == outcome.client and state.twice]
-        steps = [*_next_steps(outcome, location, self._start), *(f"{state.detail}: {state.remedy}" for state in twice)]
+        twice = [state.twice for state in self.states() if state.client == outcome.client and state.twice]
+        steps = [*_next_steps(outcome, location, self._start), *(f"{fault.detail}: {fault.remedy}" for fault in twice)]
         return outcome.replace(wants=tuple(steps))
 
 
@@ -202,24 +204,18 @@ def _location(start: str, *, user: bool) -> tuple[Location, str]:
         user=user,
         start=os.path.realpath(start),
         variables={name: environ[name] for name in registry.FOLDER_VARIABLES if environ.get(name)},
+        own_program=own_script(),
         windows=sys.platform == "win32",
     )
     if not user:
         return location, here.folder
-    return location.replace(program=_own_program()), project.user_data_folder(environ)
-
-
-def _own_program() -> tuple[str, ...]:
-    """Return the command line that starts this installation of learnt, independent of PATH."""
-    name = "learnt.exe" if sys.platform == "win32" else "learnt"
-    script = os.path.join(os.path.dirname(sys.executable), name)
-    return (script,) if os.path.isfile(script) else (sys.executable, "-m", "learnt")
+    return location.replace(program=own_program()), project.user_data_folder(environ)
 
 
 def _change(
     clients: Sequence[str], location: Location, folder: str, plan: Planner, *, dry_run: bool
 ) -> list[SetupOutcome]:
-    originals = _SavedFiles(os.path.join(folder, BACKUPS_FOLDER, _FOLDER), folder, _closed_folder(location))
+    originals = _SavedFiles.below(folder, _closed_folder(location))
     apply = partial(_apply, location=location, originals=originals, plan=plan, leaving=clients)
     outcomes = [apply(client, write=False) for client in clients]
     to_do = any(outcome.changes_something() for outcome in outcomes)
@@ -238,7 +234,7 @@ def _change(
                 _remove_place(folder, originals)
                 return outcomes
         except OSError as error:
-            raise cannot_write(originals.folder, error, hint=_PERMISSIONS) from None
+            raise cannot_write(originals.folder, error, hint=make_writable(folder)) from None
 
 
 def _remove_place(folder: str, originals: _SavedFiles) -> None:
@@ -272,7 +268,7 @@ def _apply(
     try:
         files, disk = setup.targets(client, location), _disk(originals.closed)
         if plan is _plan_uninstall:
-            shared = setup.find_shared(client, location, disk, leaving)
+            shared = find_shared(client, location, disk, leaving)
             files = [target for target in files if target.path not in shared]
         planned = _plan_all(files, originals, plan)
         if write:
@@ -345,7 +341,7 @@ def _carry_out(planned: Sequence[_Planned], originals: _SavedFiles, *, mode: int
 def _next_steps(outcome: SetupOutcome, location: Location, start: str) -> Iterator[str]:
     """Yield what the user has to do; steps that cannot be checked are yielded only after a change."""
     client, disk = outcome.client, _disk(_closed_folder(location))
-    state = next(setup.examine([location], disk, client), None)
+    state = examine([location], disk, client)
     if outcome.changes_something() or (state and state.trusted is False):
         yield setup.module_of(client).next_step(location)
     switch = setup.find_switch(client, location, disk.read)
@@ -420,6 +416,11 @@ class _SavedFiles:
         self.lock = os.path.join(folder, "lock")
         self.receipt = os.path.join(folder, "made")
 
+    @classmethod
+    def below(cls, store: str, closed: str) -> Self:
+        """Return the files that are saved in a store's folder."""
+        return cls(os.path.join(store, BACKUPS_FOLDER, _FOLDER), store, closed)
+
     def create(self, store: str, before: _CreatedPlace) -> _CreatedPlace:
         """Create the folder; return what has been created so far. It is private, since settings may contain secrets."""
         folders = len(missing_folders(self.lock, self._store))
@@ -429,11 +430,11 @@ class _SavedFiles:
             for folder in (os.path.dirname(self.folder), self.folder):
                 make_folders(folder)
         except OSError as error:
-            raise cannot_write(self.folder, error, hint=_PERMISSIONS) from None
+            raise cannot_write(self.folder, error, hint=make_writable(store)) from None
         except TryAgain:
             raise
         except LearntError as error:
-            raise LearntError(error.message, hint=_PERMISSIONS) from None
+            raise LearntError(error.message, hint=make_writable(store)) from None
         return _CreatedPlace(folders=max(folders, before.folders), ignore=before.ignore or not ignored)
 
     def note_created(self, created: _CreatedPlace) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 
-from learnt.errors import LearntError, NewerDatabase, NoStore, WrongRequest, cannot_write
+from learnt.errors import LearntError, NewerDatabase, NoStore, WrongRequest, cannot_write, make_writable
 from learnt.model import Value, digest, new_id
 from learnt.store import happened, learnings
 from learnt.store.database import newest_schema
@@ -292,7 +292,7 @@ class Store:
                     files.rename(self.place.path + ending, aside + ending)
             files.remove_file(self._damage_note)
         except OSError as error:
-            raise cannot_write(aside, error, hint="check the owner of the folder and its files") from None
+            raise cannot_write(aside, error, hint=make_writable(os.path.dirname(aside))) from None
         self.place = self.place.replace(create=True)
         return aside
 

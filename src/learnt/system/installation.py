@@ -4,9 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from urllib.parse import unquote, urlsplit
 
 NAME = "learnt"
+
+
+def own_program() -> tuple[str, ...]:
+    """Return the command line that starts this installation of learnt, independent of PATH."""
+    script = own_script()
+    return (script,) if script else (sys.executable, "-m", NAME)
+
+
+def own_script() -> str:
+    """Return the path of the program that starts this installation of learnt; empty if it has none."""
+    name = f"{NAME}.exe" if sys.platform == "win32" else NAME
+    script = os.path.join(os.path.dirname(sys.executable), name)
+    return script if os.path.isfile(script) else ""
 
 
 def install_command(extra: str = "") -> str:

@@ -14,7 +14,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from learnt.errors import LearntError, TryAgain, WrongRequest, cannot_write
+from learnt.errors import LearntError, TryAgain, WrongRequest, cannot_write, make_writable
 from learnt.model import Value
 from learnt.system import files
 
@@ -62,7 +62,7 @@ def replace_all(replacements: Sequence[Replacement]) -> None:
             remove_folder_if_empty(folder)
         if isinstance(error, LearntError):
             raise
-        raise cannot_write(path, error, hint="check the owner of the folder and its files") from None
+        raise cannot_write(path, error, hint=make_writable(os.path.dirname(path))) from None
 
 
 def resolve(path: str, closed: str = "") -> str:

@@ -74,12 +74,18 @@ def _settings_files(location: kit.Location) -> list[str]:
     return [*names, os.path.join(_user_folder(location), "settings.json")]
 
 
+def other_settings(location: kit.Location) -> list[kit.Target]:
+    """Return the other files that decide whether Claude Code uses our settings."""
+    return [kit.Target(path=path, edit=JsonFile()) for path in (*_settings_files(location), _user_state(location))]
+
+
 def next_step(location: kit.Location) -> str:
     """Return the next step for the user after the files are written."""
-    asks = (
-        "" if location.user else "; it asks once whether you trust the folder and the server `learnt`: choose to use it"
-    )
-    return f"restart Claude Code (2.1 or newer){asks}"
+    step = f"restart {_TITLE} (2.1 or newer)"
+    if location.user:
+        return step
+    asks = "it asks once whether you trust the folder and the server `learnt`: choose to use it"
+    return f"{step}; {asks}{kit.start_at_root(_TITLE, location)}"
 
 
 def find_switch(location: kit.Location, read: kit.Read) -> kit.Fault | None:

@@ -32,6 +32,7 @@ MANAGED = "/etc/codex/requirements.toml"
 _START_LIMIT_S = 60
 _MEANINGS = {"untrusted": "not approved yet", "modified": "changed since it was approved"}
 _MAX_EVENTS_LISTED = 3
+_HOOKS, _CONFIG = "hooks.json", "config.toml"
 _HOLDER = "mcp_servers"
 _REMARK = "# Written by `learnt install codex`; `learnt uninstall codex` takes it out."
 _TABLE = re.compile(
@@ -60,13 +61,19 @@ def targets(location: kit.Location) -> list[kit.Target]:
     if location.user:
         allowed |= {"required": True, "startup_timeout_sec": _START_LIMIT_S}
     return [
-        kit.Target(path=os.path.join(folder, "hooks.json"), edit=JsonFile(hooks=hooks(location))),
-        kit.Target(path=os.path.join(folder, "config.toml"), edit=ServerTable(server=allowed)),
+        kit.Target(path=os.path.join(folder, _HOOKS), edit=JsonFile(hooks=hooks(location))),
+        kit.Target(path=os.path.join(folder, _CONFIG), edit=ServerTable(server=allowed)),
     ]
 
 
 def _user_folder(location: kit.Location) -> str:
     return location.home("CODEX_HOME", ".codex")
+
+
+def other_settings(location: kit.Location) -> list[kit.Target]:
+    """Return the other files that decide whether Codex uses our settings."""
+    path = os.path.join(_user_folder(location), _CONFIG)
+    return [kit.Target(path=path, edit=ServerTable(server={}))]
 
 
 def next_step(location: kit.Location) -> str:
@@ -78,7 +85,7 @@ def next_step(location: kit.Location) -> str:
 def find_switch(location: kit.Location, read: kit.Read) -> kit.Fault | None:
     """Return the setting that prevents Codex from running our hooks; None if there is none."""
     for folder in (os.path.join(location.root, ".codex"), _user_folder(location)):
-        path = os.path.join(folder, "config.toml")
+        path = os.path.join(folder, _CONFIG)
         config = _read_toml(path, read)
         for name in ("hooks", "codex_hooks"):  # the second is the old name of the first, and Codex still reads it
             enabled = value_at(config, ("features", name))
@@ -93,7 +100,7 @@ def find_switch(location: kit.Location, read: kit.Read) -> kit.Fault | None:
 def find_faults(location: kit.Location, disk: kit.Disk) -> Iterator[kit.Fault]:
     """Yield settings that keep Codex from starting our server, or from running hooks that a person has written."""
     for folder in (os.path.join(location.root, ".codex"), _user_folder(location)):
-        path = os.path.join(folder, "config.toml")
+        path = os.path.join(folder, _CONFIG)
         server = _our_server(_read_toml(path, disk.read) or {})
         if kit.is_our_server(server) and server.get("enabled") is False:
             switch = f"`enabled` is false under [{_HOLDER}.{kit.NAME}]"
@@ -113,9 +120,7 @@ def find_trust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.
     if not reason:
         return kit.Trust(trusted=True)
     is_used = bool(kit.find_trace("codex", location, disk))
-    if not is_used:
-        reason = f"{reason}; but Codex is not on this machine: it is not on PATH, and its folder has no other files"
-    elif not disk.has_program("codex"):
+    if not disk.has_program("codex"):
         reason = f"{reason}; codex is not on PATH, so only its files could be checked"
     return kit.Trust(trusted=False, reason=reason, runs_none=runs_none, matters=is_used)
 
@@ -128,10 +133,10 @@ def _find_distrust(location: kit.Location, targets: Sequence[kit.Target], disk: 
     """
     path = next((target.path for target in targets if isinstance(target.edit, JsonFile)), "")
     ours = _hook_keys(path, disk.read) if path else {}
-    statuses = _ask_statuses(location.root, disk.ask_client) if disk.ask_client and ours else None
+    statuses = _ask_statuses(location, disk) if ours else None
     if statuses and any(key in statuses for key in ours):
         return _describe_distrust({event: statuses.get(key, "not seen by Codex") for key, event in ours.items()})
-    config = _read_toml(os.path.join(_user_folder(location), "config.toml"), disk.read)
+    config = _read_toml(os.path.join(_user_folder(location), _CONFIG), disk.read)
     if not location.user and value_at(config, ("projects", location.root, "trust_level")) != "trusted":
         return f"Codex does not trust {location.root} yet, and does not run its hooks", True
     trusted = {event: bool(value_at(config, ("hooks", "state", key, "trusted_hash"))) for key, event in ours.items()}
@@ -140,18 +145,34 @@ def _find_distrust(location: kit.Location, targets: Sequence[kit.Target], disk: 
     return _describe_distrust({event: "trusted" if trusts else "untrusted" for event, trusts in trusted.items()})
 
 
-def _ask_statuses(folder: str, ask: kit.AskClient) -> dict[str, str] | None:
+def _ask_statuses(location: kit.Location, disk: kit.Disk) -> dict[str, str] | None:
     """Return the status of each hook that Codex finds for a folder, by the hook's key; None if Codex does not answer.
 
     A hook is `trusted`, `untrusted`, `modified` since it was trusted, `managed`, or `disabled`.
     """
+    if disk.ask_client is None:
+        return None
     about_us = {"name": kit.NAME, "version": __version__}
     messages: tuple[dict[str, Any], ...] = (
         {"id": 1, "method": "initialize", "params": {"clientInfo": about_us}},
         {"method": "initialized"},
-        {"id": 2, "method": "hooks/list", "params": {"cwds": [folder]}},
+        {"id": 2, "method": "hooks/list", "params": {"cwds": [location.root]}},
     )
-    reply = ask(kit.Question(words=("codex", "app-server"), folder=folder, messages=messages, reply_id=2))
+    home = _user_folder(location)
+    try:
+        files = {name: disk.read(os.path.join(home, name)) or b"" for name in (_HOOKS, _CONFIG)}
+    except LearntError:
+        return None
+    question = kit.Question(
+        words=("codex", "app-server"),
+        folder=location.root,
+        messages=messages,
+        reply_id=2,
+        home_variable="CODEX_HOME",
+        home=home,
+        files=files,
+    )
+    reply = disk.ask_client(question)
     try:
         hooks = [hook for entry in (reply or {})["result"]["data"] for hook in entry["hooks"]]
         return {

@@ -41,6 +41,17 @@ def user_folder(location: kit.Location) -> str:
     return location.home("COPILOT_HOME", ".copilot")
 
 
+def other_settings(location: kit.Location) -> list[kit.Target]:
+    """Return the other files that decide whether Copilot uses our settings."""
+    return [kit.Target(path=path, edit=JsonFile(dialect=WITH_COMMENTS)) for path in _settings_files(location)]
+
+
+def _settings_files(location: kit.Location) -> list[str]:
+    here, folder = os.path.join(location.root, ".github", "copilot"), user_folder(location)
+    names = [os.path.join(here, "settings.local.json"), os.path.join(here, "settings.json")]
+    return [*names, os.path.join(folder, "settings.json"), os.path.join(folder, "config.json")]
+
+
 def next_step(location: kit.Location) -> str:
     """Return the next step for the user after the files are written."""
     return f"restart {_TITLE}" + ("" if location.user else "; it asks once whether you trust the folder")
@@ -48,10 +59,7 @@ def next_step(location: kit.Location) -> str:
 
 def find_switch(location: kit.Location, read: kit.Read) -> kit.Fault | None:
     """Return the setting that prevents Copilot from running our hooks; None if there is none."""
-    here = os.path.join(location.root, ".github", "copilot")
-    folder = user_folder(location)
-    names = [os.path.join(here, "settings.local.json"), os.path.join(here, "settings.json")]
-    for path in (*names, os.path.join(folder, "settings.json"), os.path.join(folder, "config.json")):
+    for path in _settings_files(location):
         disabled = value_at(read_json(path, read, WITH_COMMENTS), ("disableAllHooks",))
         if disabled is True:
             remedy = "set `disableAllHooks` to false"

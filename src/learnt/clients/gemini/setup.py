@@ -14,6 +14,8 @@ from learnt.clients import registry
 from learnt.clients.kit import setup as kit
 from learnt.clients.kit.json_file import WITH_COMMENTS, JsonFile, read_json, value_at
 
+_TITLE = "Gemini CLI"
+
 
 def hooks(location: kit.Location) -> Mapping[str, Mapping[str, Any]]:
     """Return the hooks by event."""
@@ -41,9 +43,19 @@ def _settings(folder: str) -> str:
     return os.path.join(folder, ".gemini", "settings.json")
 
 
+def other_settings(location: kit.Location) -> list[kit.Target]:
+    """Return the other files that decide whether Gemini CLI uses our settings."""
+    home = os.path.join(_user_folder(location), ".gemini")
+    edit = JsonFile(dialect=WITH_COMMENTS)
+    return [kit.Target(path=os.path.join(home, name), edit=edit) for name in ("settings.json", "trustedFolders.json")]
+
+
 def next_step(location: kit.Location) -> str:
     """Return the next step for the user after the files are written."""
-    return "restart Gemini CLI" + ("" if location.user else "; the folder must be trusted (`/permissions`)")
+    if location.user:
+        return f"restart {_TITLE}"
+    below = kit.start_at_root(_TITLE, location)
+    return f"restart {_TITLE}; the folder must be trusted (`/permissions`){below}"
 
 
 def find_switch(location: kit.Location, read: kit.Read) -> kit.Fault | None:
@@ -54,35 +66,35 @@ def find_switch(location: kit.Location, read: kit.Read) -> kit.Fault | None:
         enabled = value_at(switch, ("enabled",))
         if enabled is False:
             remedy = "set `hooksConfig.enabled` to true"
-            return kit.switched_off("Gemini CLI", "`hooksConfig.enabled` is false", path, remedy=remedy)
+            return kit.switched_off(_TITLE, "`hooksConfig.enabled` is false", path, remedy=remedy)
         if enabled is True:
             break
     for path, switch in switches.items():  # the lists in all settings files apply
         names = value_at(switch, ("disabled",))
         if isinstance(names, list) and kit.NAME in names:
             remedy = f"take `{kit.NAME}` out of `hooksConfig.disabled`"
-            return kit.switched_off("Gemini CLI", f"`hooksConfig.disabled` lists `{kit.NAME}`", path, remedy=remedy)
+            return kit.switched_off(_TITLE, f"`hooksConfig.disabled` lists `{kit.NAME}`", path, remedy=remedy)
     return None
 
 
 def find_faults(location: kit.Location, disk: kit.Disk) -> Iterator[kit.Fault]:
     """Yield what keeps Gemini CLI from our server or our settings, and an extension that does the same again."""
     if kit.find_trace("gemini", location, disk):
-        yield from kit.below_root("Gemini CLI", location, again="learnt install gemini")
+        yield from kit.below_root(_TITLE, location, again="learnt install gemini")
     home = os.path.join(_user_folder(location), ".gemini")
     switches = os.path.join(home, "mcp-server-enablement.json")
     if value_at(read_json(switches, disk.read), (kit.NAME, "enabled")) is False:
         remedy = f"`/mcp enable {kit.NAME}` in Gemini CLI"
-        yield kit.server_off("Gemini CLI", f"`{kit.NAME}` is disabled", switches, remedy=remedy)
+        yield kit.server_off(_TITLE, f"`{kit.NAME}` is disabled", switches, remedy=remedy)
     for path in (_settings(location.root), _settings(_user_folder(location))):
         servers = value_at(read_json(path, disk.read, WITH_COMMENTS), ("mcp",))
         excluded, allowed = (value_at(servers, (name,)) for name in ("excluded", "allowed"))
         if isinstance(excluded, list) and kit.NAME in excluded:
             remedy = f"take `{kit.NAME}` out of `mcp.excluded`"
-            yield kit.server_off("Gemini CLI", f"`mcp.excluded` lists `{kit.NAME}`", path, remedy=remedy)
+            yield kit.server_off(_TITLE, f"`mcp.excluded` lists `{kit.NAME}`", path, remedy=remedy)
         elif isinstance(allowed, list) and kit.NAME not in allowed:
             remedy = f"add `{kit.NAME}` to `mcp.allowed`"
-            yield kit.server_off("Gemini CLI", f"`mcp.allowed` does not list `{kit.NAME}`", path, remedy=remedy)
+            yield kit.server_off(_TITLE, f"`mcp.allowed` does not list `{kit.NAME}`", path, remedy=remedy)
     extension = os.path.join(home, "extensions", kit.NAME)
     if disk.names(extension):
         detail = f"the extension in {extension} does the same, so that every hook runs twice"
@@ -99,7 +111,7 @@ def find_trust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.
     is_used = bool(kit.find_trace("gemini", location, disk))
     if trusted is None and (not is_used or value_at(own, ("security", "folderTrust", "enabled")) is False):
         return kit.Trust()
-    reason = "" if trusted else f"Gemini CLI does not trust {location.root}, and does not run its hooks"
+    reason = "" if trusted else f"{_TITLE} does not trust {location.root}, and does not run its hooks"
     return kit.Trust(trusted=bool(trusted), reason=reason, runs_none=True, matters=is_used)
 
 

@@ -1,9 +1,9 @@
-"""Set up clients: which files are edited and how, and whether a setup works.
+"""Set up clients: which files are edited and how, and what a client's settings say about our hooks and our server.
 
-A client's `setup` module provides `targets`, `next_step`, `find_switch` and `find_trust`, and can provide `find_faults`
-and `user_folder`. An `Edit` works on a file's bytes: `add` inserts our settings, or changes nothing if the file already
-has them, and `remove` removes them without changing any other byte. A file that cannot be edited safely raises Unfit,
-and `by_hand` returns the text for a person to add.
+A client's `setup` module provides `targets`, `next_step`, `find_switch` and `find_trust`, and can provide
+`find_faults`, `other_settings` and `user_folder`. An `Edit` works on a file's bytes: `add` inserts our settings, or
+changes nothing if the file already has them, and `remove` removes them without changing any other byte. A file that
+cannot be edited safely raises Unfit, and `by_hand` returns the text for a person to add.
 Nothing here writes, starts a process, or reads the environment.
 """
 
@@ -42,7 +42,8 @@ class Location(Value):
     """Where a client is set up, which is a project or the user's own settings.
 
     `variables` has the `registry.FOLDER_VARIABLES` that are set. `program` has the words that start learnt: its name,
-    to be found on PATH, or its path. `start` is the folder that the person is in; empty if that does not matter.
+    to be found on PATH, or its path. `own_program` is the path of the learnt that runs now; empty if it has none.
+    `start` is the folder that the person is in; empty if that does not matter.
     """
 
     root: str
@@ -50,6 +51,7 @@ class Location(Value):
     start: str = ""
     variables: Mapping[str, str] = {}
     program: tuple[str, ...] = (NAME,)
+    own_program: str = ""
     windows: bool = False
 
     def home(self, variable: str, *below: str) -> str:
@@ -95,7 +97,11 @@ class Target(Value):
 
 
 class Question(Value):
-    """A JSON-RPC request to a client's program, which answers on stdout."""
+    """A JSON-RPC request to a client's program, which answers on stdout.
+
+    The program is started with copies of its files in a folder of its own, because it writes into its folder. Where
+    such a file or the reply has the path of an original, it stands for the copy, and the other way round.
+    """
 
     words: tuple[str, ...]
     """The command line that starts the program."""
@@ -103,6 +109,12 @@ class Question(Value):
     messages: tuple[Mapping[str, Any], ...]
     reply_id: int
     """The id of the message that is the reply."""
+    home_variable: str = ""
+    """The variable that names the client's folder."""
+    home: str = ""
+    """The client's folder."""
+    files: Mapping[str, bytes] = {}
+    """The content of the files that the program needs there, by their names."""
 
 
 AskClient = Callable[[Question], Mapping[str, Any] | None]
@@ -114,6 +126,8 @@ class Trial(Value):
     fault: str = ""
     """Why it does not work; empty if it works."""
     remedy: str = ""
+    wrong_program: str = ""
+    """The program that was started, if another one should be started instead."""
     version: str = ""
     """The version of learnt that answered."""
 
@@ -129,6 +143,8 @@ class Disk(Value):
     has_program: Callable[[str], bool]
     names: Callable[[str], Sequence[str]]
     """Returns the names in a folder."""
+    wrote: Callable[[str], bool] = lambda _path: False
+    """Returns whether `learnt install` is known to have written a file."""
     ask_client: AskClient | None = None
     """Returns the client's reply, None if there is none. It is not set if clients must not be started."""
     try_hook: Try | None = None
@@ -177,25 +193,6 @@ class SetupModule(Protocol):
         """Return whether the client trusts our hooks. `targets` are the client's files that have our settings."""
 
 
-class ClientState(Value):
-    """The state of a client that is set up in a project or for the user."""
-
-    client: str
-    fine: bool
-    detail: str
-    remedy: str = ""
-    twice: bool = False
-    """Whether the problem is that the client is set up both here and for the user."""
-    next_step: str = ""
-    """What the user has to do before the client runs our hooks."""
-    trusted: bool | None = None
-    """Whether the client trusts our hooks; None if this cannot be determined."""
-    answers: Mapping[str, bool] = {}
-    """Whether our `hooks` and our `server` answered when they were started as the client starts them."""
-    ignored_files: tuple[str, ...] = ()
-    """The files whose hooks the client would not run. A hook that has fired since they were written disproves this."""
-
-
 def module_of(client: str) -> SetupModule:
     """Return a client's `setup` module."""
     module: SetupModule = registry.load(registry.get(client, "setup"), "setup")
@@ -229,6 +226,15 @@ def find_faults(client: str, location: Location, disk: Disk) -> Iterator[Fault]:
         return  # the home folder is unknown
 
 
+def other_settings(client: str, location: Location) -> list[Target]:
+    """Return the other files that decide whether a client uses our settings; nothing is written into them."""
+    find = getattr(module_of(client), "other_settings", None)
+    try:
+        return find(location) if find else []
+    except LearntError:
+        return []  # the home folder is unknown
+
+
 def find_trace(client: str, location: Location, disk: Disk) -> str:
     """Return what shows that a client is used on this machine: its program, or its own folder; empty if nothing."""
     name = registry.get(client, "setup").name
@@ -259,137 +265,6 @@ def _has_other_settings(target: Target, disk: Disk) -> bool:
         return True  # we did not write this file
 
 
-def find_shared(client: str, location: Location, disk: Disk, leaving: Sequence[str]) -> set[str]:
-    """Return the files that clients other than this one need, unless they are leaving, too."""
-    others = (other for other in registry.setup_names() if other not in (client, *leaving))
-    return {path for other in others if _is_set_up(other, location, disk) for path in _paths(other, location)}
-
-
-def _is_set_up(client: str, location: Location, disk: Disk) -> bool:
-    """Return whether a client is set up in a location. A file that it shares with another client does not show it."""
-    shared = {path for other in registry.setup_names() if other != client for path in _paths(other, location)}
-    files = targets(client, location) if _paths(client, location) else []
-    return any(target.path not in shared and _has_settings(target, disk) for target in files)
-
-
-def _paths(client: str, location: Location) -> set[str]:
-    try:
-        return {target.path for target in targets(client, location)}
-    except LearntError:
-        return set()  # it cannot be set up there
-
-
-def examine(locations: Sequence[Location], disk: Disk, client: str) -> Iterator[ClientState]:
-    """Yield the state of a client in each of the locations in which it is set up. Nothing is changed."""
-    paths: dict[str, Location] = {}
-    for location in locations:
-        try:
-            files = targets(client, location)
-        except LearntError:
-            continue
-        ours = [target for target in files if _has_settings(target, disk)]
-        if _is_set_up(client, location, disk) and ours[0].path not in paths:
-            paths[ours[0].path] = location
-            yield _examine_one(client, location, ours, disk)
-    if len(paths) > 1:
-        detail = f"set up in {' and in '.join(paths)}, so that every hook runs twice"
-        remedy = f"`learnt uninstall {client}`, or the same with --user"
-        yield ClientState(client=client, fine=False, detail=detail, remedy=remedy, twice=True)
-
-
-def _examine_one(client: str, location: Location, ours: list[Target], disk: Disk) -> ClientState:
-    where = ", ".join(target.path for target in ours)
-    next_step = module_of(client).next_step(location)
-    gap = _find_gap(client, location, ours, disk)
-    trials = _try_commands(location, ours, disk) if gap is None else {}
-    answers = {name: not trial.fault for name, trial in trials.items()}
-    possible = (
-        find_switch(client, location, disk.read),
-        gap,
-        *find_faults(client, location, disk),
-        *(Fault(detail=trial.fault, remedy=trial.remedy) for trial in trials.values() if trial.fault),
-    )
-    trust = module_of(client).find_trust(location, ours, disk)
-    if faults := [fault for fault in possible if fault is not None]:
-        if trust.reason and trust.matters:
-            faults.append(Fault(detail=trust.reason, remedy=next_step))
-        return ClientState(
-            client=client,
-            fine=False,
-            detail=f"in {where}, but {', and '.join(fault.detail for fault in faults)}",
-            remedy="; ".join(dict.fromkeys(fault.remedy for fault in faults)),
-            next_step=next_step,
-            trusted=trust.trusted,
-            answers=answers,
-        )
-    if trust.reason:
-        return ClientState(
-            client=client,
-            fine=not trust.matters,
-            detail=trust.reason,
-            remedy=next_step,
-            next_step=next_step,
-            trusted=False,
-            answers=answers,
-            ignored_files=tuple(target.path for target in ours) if trust.runs_none else (),
-        )
-    tried = f", and {' and '.join(answers)} answer{'s' * (list(answers) == ['server'])}" if answers else ""
-    detail = f"in {where}{', and trusted' if trust.trusted else ''}{tried}"
-    return ClientState(
-        client=client, fine=True, detail=detail, next_step=next_step, trusted=trust.trusted, answers=answers
-    )
-
-
-def find_commands(files: Sequence[Target], disk: Disk) -> Commands:
-    """Return the command lines of ours in a client's files."""
-    found = [target.edit.commands(disk.read(target.path) or b"") for target in files]
-    hooks = dict.fromkeys(words for commands in found for words in commands.hooks)
-    return Commands(hooks=tuple(hooks), server=next((one.server for one in found if one.server), ()))
-
-
-def _try_commands(location: Location, ours: Sequence[Target], disk: Disk) -> dict[str, Trial]:
-    """Return what came of starting our hooks and our server, as far as the client has them."""
-    commands = find_commands(ours, disk)
-    trials: dict[str, Trial] = {}
-    if disk.try_hook:
-        tried = [disk.try_hook(words, location.root) for words in commands.hooks]
-        trials |= {"hooks": next((trial for trial in tried if trial.fault), tried[0])} if tried else {}
-    if disk.try_server and commands.server:
-        trials["server"] = disk.try_server(commands.server, location.root)
-    return trials
-
-
-def _find_gap(client: str, location: Location, ours: list[Target], disk: Disk) -> Fault | None:
-    """Return what is missing in a client's setup; None if it is complete and learnt can be started."""
-    again = f"`learnt install {client}{' --user' if location.user else ''}`"
-    hooks = find_commands(ours, disk).hooks
-    program = next(filter(None, map(program_of, hooks)), location.program[0])
-    if has_hooks(client) and not disk.has_program(program):
-        if program == NAME:
-            return Fault(detail=f"{program} is not on PATH", remedy=f"put {NAME} on PATH")
-        return Fault(detail=f"{program} does not exist", remedy=again)
-    as_written = location.replace(program=(program, *location.program[1:]))
-    if any(_is_stale(target, disk) for target in targets(client, as_written)):
-        return Fault(detail="the setup is incomplete, or from an older version", remedy=again)
-    return None
-
-
-def _has_settings(target: Target, disk: Disk) -> bool:
-    try:
-        content = disk.read(target.path)
-        return content is not None and target.edit.has_settings(content)
-    except (Unfit, LearntError):
-        return False
-
-
-def _is_stale(target: Target, disk: Disk) -> bool:
-    try:
-        content = disk.read(target.path)
-        return content is None or target.edit.add(content) != content
-    except (Unfit, LearntError):
-        return True
-
-
 def program_of(words: Sequence[str]) -> str:
     """Return the program that a command line starts, in a shell or not; empty if it is unknown."""
     try:
@@ -408,6 +283,11 @@ def folders_up(folder: str) -> Iterator[str]:
         if above == folder:
             return
         folder = above
+
+
+def start_at_root(title: str, location: Location) -> str:
+    """Return what to say about a client that reads a project's settings only in the folder in which it is started."""
+    return f"; start it in {location.root}: in a folder below, {title} does not read these settings"
 
 
 def below_root(title: str, location: Location, *, again: str) -> Iterator[Fault]:

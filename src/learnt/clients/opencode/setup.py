@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 
 from learnt.clients.kit import setup as kit
-from learnt.clients.kit.json_file import WITH_COMMENTS_AND_COMMAS, JsonFile
+from learnt.clients.kit.json_file import WITH_COMMENTS_AND_COMMAS, JsonFile, read_json, value_at
 
+_TITLE = "opencode"
+_TOOLS = f"{kit.NAME}_*"
 _TEMPLATE = os.path.join(os.path.dirname(__file__), "plugin.js")
 _COMMAND = re.compile(r"^const COMMAND = (\[.*\])$", re.M)
+_NAMES = ("opencode.json", "opencode.jsonc")
 _SCHEMA = "https://opencode.ai/config.json"
 
 
@@ -21,11 +25,11 @@ def targets(location: kit.Location) -> list[kit.Target]:
     plugins = os.path.join(folder, "plugin") if location.user else os.path.join(folder, ".opencode", "plugin")
     edit = JsonFile(
         servers="mcp",
-        server={"type": "local", "command": [*location.program, "mcp"], "enabled": True},
+        server={"type": "local", "command": [*location.program, "mcp"]},
         fresh={"$schema": _SCHEMA},
         dialect=WITH_COMMENTS_AND_COMMAS,
     )
-    names = [os.path.join(folder, name) for name in ("opencode.json", "opencode.jsonc")]
+    names = [os.path.join(folder, name) for name in _NAMES]
     settings = next((path for path in names if os.path.exists(path)), names[0])
     return [
         kit.Target(
@@ -39,6 +43,39 @@ def targets(location: kit.Location) -> list[kit.Target]:
 def user_folder(location: kit.Location) -> str:
     """Return the folder with the user's own settings."""
     return os.path.join(location.home("XDG_CONFIG_HOME", ".config"), "opencode")
+
+
+def other_settings(location: kit.Location) -> list[kit.Target]:
+    """Return the other files that decide whether opencode uses our settings."""
+    edit = JsonFile(dialect=WITH_COMMENTS_AND_COMMAS)
+    folders = (location.root, os.path.join(location.root, ".opencode"), user_folder(location))
+    return [kit.Target(path=os.path.join(folder, name), edit=edit) for folder in folders for name in _NAMES]
+
+
+def find_faults(location: kit.Location, disk: kit.Disk) -> Iterator[kit.Fault]:
+    """Yield the settings that keep opencode from starting our server, or its agents from using the server's tools."""
+    for path in (target.path for target in other_settings(location)):
+        settings = read_json(path, disk.read, WITH_COMMENTS_AND_COMMAS)
+        if value_at(settings, ("mcp", kit.NAME, "enabled")) is False:
+            switch = f"`enabled` is false for `{kit.NAME}`"
+            yield kit.server_off(_TITLE, switch, path, remedy=f"set `enabled` to true in {path}")
+        for key, off in (("tools", False), ("permission", "deny")):
+            if patterns := _find_denials(value_at(settings, (key,)), off):
+                named = ", ".join(f"`{pattern}`" for pattern in patterns)
+                detail = f"{_TITLE} does not let agents use our tools ({named} under `{key}` in {path})"
+                yield kit.Fault(detail=detail, remedy=f"take {named} out of `{key}` in {path}")
+
+
+def _find_denials(rules: object, off: object) -> list[str]:
+    """Return the patterns that exclude tools of ours; of two rules that match, the later one decides."""
+    denials: list[str] = []
+    for pattern, rule in rules.items() if isinstance(rules, dict) else ():
+        covers_all = fnmatchcase(_TOOLS, pattern)
+        if not covers_all and not pattern.startswith(_TOOLS.rstrip("*")):
+            continue
+        denials = [] if covers_all else [one for one in denials if one != pattern]
+        denials += [pattern] if rule == off else []
+    return denials
 
 
 def plugin(location: kit.Location) -> str:
