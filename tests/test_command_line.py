@@ -11,6 +11,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from learnt import Memory
 from learnt.brief.render import RENDERER
 from learnt.doors.cli import COMMANDS, run
 from learnt.flow.context import now_ms
-from learnt.store import Store
+from learnt.store import Store, fired
 from tests.conftest import Done
 from tests.support.words import tells
 
@@ -1008,12 +1009,34 @@ class TestDoctorDemoAndHelp:
         assert tells(shop("doctor").out, "client", "JSON", "doors/hook.py:92")
         (project / ".learnt/hook.log").write_text("2024-01-01T00:00:00Z KeyError: at clients/events.py:9\n")
         assert tells(shop("doctor").out, "learnt", "KeyError", "clients/events.py:9")
+        self.check_alarms_that_are_over(shop, project / ".learnt")
         (project / ".learnt/learnt.db").write_bytes(b"this is no database" * 100)
         report = json.loads(shop("doctor", "--json").out)
         assert report["fine"] is False
         assert any("damaged" in finding["detail"] and finding["remedy"] for finding in report["findings"])
         (project / "learnt.toml").write_text("colour = 1\n")
         assert "did you mean `color`?" in shop("doctor").out
+
+    def check_alarms_that_are_over(self, shop: Line, store: Path) -> None:
+        """See what the doctor says of a hook and a worker that failed, and of the same when it is over."""
+        hour = datetime.now(UTC) - timedelta(hours=1)
+        (store / "hook.log").write_text(f"{hour:%Y-%m-%dT%H:%M:%SZ} TryAgain: the event did not end within 400 ms\n")
+        (store / "worker.log").write_text(f"{hour:%Y-%m-%dT%H:%M:%SZ} the database cannot be written to\n")
+
+        def found() -> dict[str, dict[str, Any]]:
+            return {one["subject"]: one for one in json.loads(shop("doctor", "--json").out)["findings"]}
+
+        with Memory.open(store.parent) as memory:
+            _spool(memory.context.store, {})
+        assert not found()["store: hook"]["fine"]
+        assert not found()["store: worker"]["fine"]
+        assert found()["store: hook"]["detail"].endswith("Z the event did not end within 400 ms")
+        shop("list")
+        (store / "spool.jsonl").unlink()
+        fired.note(str(store), "claude", "prompt", now_ms(), 1.0, 1)
+        assert found()["store: hook"]["detail"].endswith("; hooks have answered since")
+        assert found()["store: hook"]["fine"]
+        assert found()["store: worker"]["fine"]
 
     def test_the_doctor_changes_nothing(self, shop: Line, project: Path) -> None:
         shop.add("Title")

@@ -118,7 +118,7 @@ def test_a_brief_that_the_client_dropped_counts_for_nothing_and_is_said_again(me
     with pytest.raises(WrongRequest, match="was not given"):
         memory.mark(learning.id, TASK, True)
     (latest,) = deliveries.count_latest(memory.context.store.database, since=0)
-    assert (latest.client, latest.delivered, latest.missed) == ("claude", 0, 1)
+    assert (latest.client, latest.occasion, latest.delivered, latest.missed) == ("claude", "prompt", 0, 1)
 
     assert learning.id in talk.prompt("count the till again")
     talk.end()

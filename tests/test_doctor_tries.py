@@ -15,7 +15,8 @@ from learnt import Memory, __version__
 from learnt.clients import registry
 from learnt.clients.claude_code import setup as claude_code
 from learnt.clients.codex import setup as codex
-from learnt.flow import diagnosis
+from learnt.flow import client_questions, diagnosis, install
+from learnt.system.installation import own_script
 from tests.conftest import Done
 from tests.support.answering import put_learnt
 from tests.support.terminal import Terminal
@@ -68,13 +69,13 @@ class Machine:
         hooks = [f'[hooks.state."{key}"]\ntrusted_hash = "x"\n' for key in self.codex_hooks()]
         self.write("{home}/.codex/config.toml", '[projects."{project}"]\ntrust_level = "trusted"\n' + "".join(hooks))
 
-    def codex_hooks(self) -> list[str]:
-        path = str(self.project / ".codex" / "hooks.json")
+    def codex_hooks(self, path: str = "") -> list[str]:
+        path = path or str(self.project / ".codex" / "hooks.json")
         return list(codex._hook_keys(path, lambda path: Path(path).read_bytes() if Path(path).exists() else None))
 
     def says(self, client: str, cwd: Path | None = None) -> dict[str, Any]:
         told = json.loads(self.learnt("doctor", "--json", env=self.path, cwd=cwd).out)["findings"]
-        (finding,) = [one for one in told if one["subject"] == f"client {client}"]
+        finding, *_ = [one for one in told if one["subject"] == f"client {client}"]
         return dict(finding)
 
 
@@ -152,6 +153,48 @@ BROKEN: dict[str, tuple[str, str, object, str, str]] = {
         "gemini", "{home}/.gemini/mcp-server-enablement.json", {"learnt": {"enabled": False}},
         "does not start our server here", "`/mcp enable learnt`",
     ),
+    "settings damaged": (
+        "claude-code", "{project}/.claude/settings.json", '{"hooks": }',
+        "{project}/.claude/settings.json cannot be read: line 1, column 11: Expecting value",
+        "fix {project}/.claude/settings.json, then `learnt install claude-code`",
+    ),
+    "servers damaged": (
+        "claude-code", "{project}/.mcp.json", "{", "{project}/.mcp.json cannot be read: line 1", "fix {project}/.mcp",
+    ),
+    "local settings damaged": (
+        "claude-code", "{project}/.claude/settings.local.json", '{"disableAllHooks": true, // hi',
+        "{project}/.claude/settings.local.json cannot be read: line 1", "fix {project}/.claude/settings.local.json",
+    ),
+    "codex damaged": (
+        "codex", "{project}/.codex/config.toml", "x = \n", "config.toml cannot be read: Invalid value (at line 1",
+        "fix {project}/.codex/config.toml, then `learnt install codex`",
+    ),
+    "gemini damaged": (
+        "gemini", "{project}/.gemini/settings.json", "{'a': 1}", "settings.json cannot be read: line 1, column 2",
+        "fix {project}/.gemini/settings.json, then `learnt install gemini`",
+    ),
+    "opencode damaged": (
+        "opencode", "{project}/opencode.json", '{"mcp": {', "opencode.json cannot be read: line 1, column 10",
+        "fix {project}/opencode.json, then `learnt install opencode`",
+    ),
+    "hooks gone": (
+        "claude-code", "{project}/.claude/settings.json", None,
+        "the setup is incomplete, or from an older version: {project}/.claude/settings.json",
+        "`learnt install claude-code`, or `learnt uninstall claude-code`",
+    ),
+    "opencode server off": (
+        "opencode", "{project}/.opencode/opencode.jsonc", {"mcp": {"learnt": {"enabled": False}}},
+        "does not start our server here (`enabled` is false", "set `enabled` to true",
+    ),
+    "opencode tools off": (
+        "opencode", "{home}/.config/opencode/opencode.json", {"tools": {"learnt_*": False, "learnt_recall": True}},
+        "does not let agents use our tools (`learnt_*` under `tools`", "take `learnt_*` out of `tools`",
+    ),
+    "opencode tool denied": (
+        "opencode", "{home}/.config/opencode/opencode.json",
+        {"permission": {"*": "deny", "learnt*": "allow", "learnt_recall": "deny", "bash": "deny"}},
+        "our tools (`learnt_recall` under `permission`", "take `learnt_recall` out of `permission`",
+    ),
     "other version": ("opencode", "", "0.0.9", f"is learnt 0.0.9, and this is learnt {__version__}", "PATH"),
     "no answer": ("opencode", "", NO_ANSWER, "is another version of learnt, or another program", "export PATH="),
     "no server": ("opencode", "", NO_SERVER, "exit code 2: error: the Python package `mcp` is missing", "pip install"),
@@ -164,7 +207,9 @@ def test_whatever_keeps_it_from_working_is_named_with_what_to_do(way: str, machi
     client, place, content, named, remedy = BROKEN[way]
     machine.install(client)
     machine.trust()
-    if place:
+    if place and content is None:
+        Path(machine.fill(place)).unlink()
+    elif place:
         machine.write(place, content)
     elif content is None:
         (machine.bin / "learnt").unlink()
@@ -177,7 +222,71 @@ def test_whatever_keeps_it_from_working_is_named_with_what_to_do(way: str, machi
 
     assert not told["fine"], told
     assert machine.fill(named) in told["detail"]
-    assert remedy in told["remedy"]
+    assert machine.fill(remedy) in told["remedy"]
+
+
+@pytest.mark.parametrize("client", [client for client in install.CLIENTS if client != "aider"])
+def test_a_setup_for_the_user_is_his_own_in_the_home_folder_too(client: str, machine: Machine) -> None:
+    machine.install(client)
+    machine.learnt("uninstall", client, env=machine.path)
+    assert machine.learnt("install", client, "--user").code == 0
+    for path in machine.home.rglob("*"):  # as the learnt that runs, which is too slow to be tried
+        if path.is_file() and str(own_script()).encode() in path.read_bytes():
+            path.write_bytes(path.read_bytes().replace(own_script().encode(), str(machine.bin / "learnt").encode()))
+    hooks = str(machine.home / ".codex" / "hooks.json")
+    states = [f'[hooks.state."{key}"]\ntrusted_hash = "x"\n' for key in machine.codex_hooks(hooks)]
+    if client == "codex":
+        machine.write(
+            "{home}/.codex/config.toml", Path(machine.home, ".codex/config.toml").read_text() + "".join(states)
+        )
+
+    at_home = machine.says(client, cwd=machine.home)
+    (machine.home / ".git").mkdir()  # somebody keeps the whole home folder in git
+
+    assert at_home["fine"], at_home
+    assert machine.says(client, cwd=machine.home)["fine"]
+
+
+def test_a_learnt_that_hangs_is_found_soon_and_named_once(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_questions, "_HOOK_LIMIT_S", 0.2)
+    for client in ("opencode", "claude-code"):
+        machine.install(client)
+    machine.trust()
+    put_learnt(machine.bin, text="#!/bin/sh\nexec /bin/sleep 60\n")
+
+    hangs = machine.says("opencode")
+    put_learnt(machine.bin, version="0.0.9")
+    told = machine.learnt("doctor", env=machine.path).out
+
+    assert hangs["detail"].endswith(f"does not answer: {machine.bin}/learnt hangs")
+    assert "export PATH=" in hangs["remedy"]
+    assert told.count("is learnt 0.0.9") == 1
+    assert f"client claude-code, client opencode: {machine.bin}/learnt is learnt 0.0.9" in told
+    assert f"and this is learnt {__version__}, {own_script()}\n" in told
+
+
+def test_asking_a_client_leaves_its_folder_alone(machine: Machine) -> None:
+    machine.install("codex")
+    machine.trust()
+    hooks = [{"key": key, "enabled": True, "trustStatus": "trusted"} for key in machine.codex_hooks()]
+    answer = json.dumps({"id": 2, "result": {"data": [{"hooks": hooks}]}})
+    (machine.bin / "codex").write_text(
+        f"#!/bin/sh\n: > $CODEX_HOME/state\nread x; read x; read x\n/bin/cat <<'EOF'\n{answer}\nEOF\n"
+    )
+
+    told = machine.says("codex")
+
+    assert told["facts"]["trusted"]
+    assert os.listdir(machine.home / ".codex") == ["config.toml"]
+
+
+def test_without_a_client_the_doctor_says_what_to_type(machine: Machine) -> None:
+    machine.learnt("init")
+    assert "clients: none is set up here\n    `learnt install claude-code`" in machine.learnt("doctor").out
+    machine.add_program("codex")
+    machine.add_program("gemini")
+    told = machine.learnt("doctor", env=machine.path)
+    assert (told.code, "\n    `learnt install codex gemini`\n" in told.out) == (0, True)
 
 
 @pytest.mark.parametrize("client", ["claude-code", "gemini"])
@@ -286,13 +395,16 @@ def test_install_finds_the_clients_that_are_used_here(machine: Machine) -> None:
 
 def test_a_person_is_asked_for_each_client_that_was_found(machine: Machine) -> None:
     machine.learnt("init")
-    machine.add_program("codex")
-    machine.add_program("opencode")
+    for name in ("codex", "opencode", "gemini"):
+        machine.add_program(name)
+    machine.install("gemini")
 
     code, screen = Terminal(machine.project).run("install", typed="n\n\n", **machine.path)
 
     assert code == 0, screen
     assert "Set up codex? (`codex` is on PATH) [Y/n]" in screen
+    assert "Set up gemini" not in screen
+    assert "gemini: nothing to change" in screen
     assert not (machine.project / ".codex").exists()
     assert (machine.project / "opencode.json").exists()
     assert os.listdir(machine.project / ".opencode" / "plugin") == ["learnt.js"]

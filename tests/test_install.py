@@ -434,7 +434,7 @@ def test_a_client_is_known_by_other_names_and_a_misspelt_one_is_guessed(learnt: 
     assert [one["id"] for one in json.loads(several)] == ["claude-code", "codex"]
     assert "would be" not in several
     assert tells(learnt("install", "--all", "codex").err, "--all", "names")
-    assert "aider is skipped" in learnt("uninstall", "--all", "--user").err
+    assert learnt("uninstall", "--all", "--user").err == ""
 
 
 def test_a_file_in_the_place_of_a_folder_is_named(learnt: Learnt, project: Path) -> None:
@@ -688,8 +688,10 @@ def test_without_a_home_nothing_is_written_for_the_user(project: Path, tmp_path:
 
 
 def test_aider_is_not_set_up_for_all_projects(learnt: Learnt, home: Path) -> None:
-    assert learnt("install", "aider", "--user").code == 2
-    assert not (home / ".aider.conf.yml").exists()
+    refused = learnt("install", "gemini", "aider", "--user")
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err.startswith("error: aider can only be set up in a project\n")
+    assert list(home.iterdir()) == []
 
 
 def test_links_and_modes_stay(learnt: Learnt, home: Path, tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from learnt.memory import Memory
 from learnt.project import Project
 from learnt.settings import Settings
 from learnt.store.activity import Entry
+from learnt.store.deliveries import Deliveries
 from learnt.store.fired import Fired
 from learnt.strategy.choose_model import Facts, choose
 from learnt.strategy.figures import TrackRecord
@@ -186,17 +187,22 @@ def _describe_setup(state: ClientState) -> str:
 
 
 def _examine_deliveries(store: StoreCheck | None) -> Iterator[Diagnosis]:
-    """Yield the clients that ran our hooks in their latest conversation but gave the agent none of their text."""
+    """Yield the clients that ran our hooks in their latest conversation, but dropped all text of an occasion."""
+    dropped: dict[str, list[Deliveries]] = {}
     for latest in store.latest_deliveries() if store else ():
-        client = registry.find(latest.client)
-        if latest.delivered or not latest.missed or client is None:
+        if latest.missed and not latest.delivered:
+            dropped.setdefault(latest.client, []).append(latest)
+    for name, occasions in dropped.items():
+        client = registry.find(name)
+        if client is None:
             continue
-        name, briefs = registry.setup_name(client), f"{latest.missed} brief{'s' * (latest.missed != 1)}"
-        detail = (
-            f"{client.title} ran our hooks and dropped their text: {briefs} in its last conversation did not arrive"
-        )
-        remedy = f"`learnt install {name}`, update {client.title}, start a new conversation; `learnt activity` shows it"
-        yield Diagnosis.problem(f"client {name}", detail, remedy)
+        missed = sum(latest.missed for latest in occasions)
+        briefs = f"{missed} brief{'s' * (missed != 1)}"
+        where = ", ".join(latest.occasion for latest in occasions)
+        detail = f"{client.title} ran our hooks and dropped their text: {briefs} in its last conversation ({where})"
+        install = f"`learnt install {registry.setup_name(client)}`"
+        remedy = f"{install}, update {client.title}, start a new conversation; `learnt activity` shows it"
+        yield Diagnosis.problem(f"client {registry.setup_name(client)}", detail, remedy)
 
 
 def _correct(state: ClientState, last: Fired | None) -> ClientState:

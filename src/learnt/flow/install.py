@@ -155,6 +155,12 @@ class ClientSetup:
         with ThreadPoolExecutor(len(CLIENTS)) as pool:
             yield from filter(None, pool.map(lambda client: examine(locations, disk, client), CLIENTS))
 
+    def list_clients(self, *, user: bool) -> list[str]:
+        """Return the clients that are set up in the project, or for the user."""
+        location = _location(self._start, user=user)[0]
+        disk = _disk(_closed_folder(location))
+        return [client for client in CLIENTS if examine([location], disk, client)]
+
     def find_clients(self, *, user: bool) -> dict[str, str]:
         """Return the clients that are used on this machine and could be set up, each with what shows it."""
         _refuse_outside(self._start, user, hint=_OUTSIDE)

@@ -13,6 +13,7 @@ from typing import Any
 from learnt.model import DELIVERED, MISSED, Value
 from learnt.store.database import Database, read_json
 
+_SUB_AGENT = "agent"
 _FENCED = ("shown", "failed", "unfinished", "notes")  # the parts of a hook's brief between tags with its id
 
 
@@ -38,12 +39,12 @@ class TaskTranscript(Value):
 
 
 class Deliveries(Value):
-    """How many briefs of a client's latest conversation were delivered and missed."""
+    """How many briefs of a client's latest conversation were delivered and missed on one occasion."""
 
     client: str
-    delivered: int
-    missed: int
-    at: int
+    occasion: str
+    delivered: int = 0
+    missed: int = 0
 
 
 def list_undecided(database: Database, *, since: int) -> list[UndecidedBrief]:
@@ -110,10 +111,14 @@ def find_undelivered(database: Database, learning: str, task: str) -> str:
 
 
 def count_latest(database: Database, *, since: int) -> list[Deliveries]:
-    """Return for each client how many briefs of its latest conversation with a decided brief were delivered."""
+    """Return for each client how many briefs of its latest conversation with a decided brief were delivered.
+
+    The occasions are counted separately, because a client may pass prompts on and drop what is said at a call. The
+    sub-agents that were started meanwhile belong to the conversation.
+    """
     rows = database.rows(
         f"""
-        select client, task, max(created_at) as at,
+        select client, task, occasion, min(created_at) as began, max(created_at) as at,
                sum(case when delivery = '{DELIVERED}' then 1 else 0 end) as delivered,
                sum(case when delivery = '{MISSED}' then 1 else 0 end) as missed
           from brief
@@ -121,10 +126,24 @@ def count_latest(database: Database, *, since: int) -> list[Deliveries]:
            and created_at >= :since
            and asked_by = 'hook'
            and delivery <> ''
-         group by client, task
-         order by at
+         group by client, task, occasion
+         order by at, occasion
         """,
         since=since,
     )
-    counts = ({**row, "delivered": int(row["delivered"]), "missed": int(row["missed"])} for row in rows)
-    return list({row["client"]: Deliveries.from_row(row) for row in counts}.values())
+    counts: dict[tuple[str, str], Deliveries] = {}
+    for row in rows:
+        if row["at"] >= _find_beginning(rows, row["client"]):
+            key = (row["client"], row["occasion"])
+            known = counts.get(key, Deliveries(client=key[0], occasion=key[1]))
+            counts[key] = known.replace(
+                delivered=known.delivered + int(row["delivered"]), missed=known.missed + int(row["missed"])
+            )
+    return list(counts.values())
+
+
+def _find_beginning(rows: Sequence[Mapping[str, Any]], client: str) -> int:
+    """Return when a client's latest conversation began, which is not that of a sub-agent if there is another."""
+    own = [row for row in rows if row["client"] == client]
+    *_, latest = [row for row in own if row["occasion"] != _SUB_AGENT] or own
+    return min(int(row["began"]) for row in own if row["task"] == latest["task"])

@@ -232,9 +232,8 @@ def _find_gap(client: str, location: Location, ours: Sequence[Target], disk: Dis
     if has_hooks(client) and not disk.has_program(program):
         if program != NAME:
             return Fault(detail=f"{program} does not exist", remedy=again)
-        user = f"`{location.own_program or NAME} install {client} --user`, which writes the path"
-        remedy = f"{_put_on_path(location)}, or {user}" if location.own_program else f"put {NAME} on PATH, or {user}"
-        return Fault(detail=f"{program} is not on PATH", remedy=remedy)
+        remedy = _put_on_path(location) if location.own_program else f"put {NAME} on PATH"
+        return Fault(detail=f"{program} is not on PATH", remedy=f"{remedy}; `learnt install --user` writes its path")
     as_written = location.replace(program=(program, *location.program[1:]))
     stale = [target for target in targets(client, as_written) if _is_stale(target, disk)]
     if not stale:

@@ -106,7 +106,8 @@ class JsonFile(Value):
         text = decode(content)[1]
         if not text.strip():
             return False
-        server = value_at(self._value(text), (self.servers, NAME)) if self.servers else None
+        value = self._value(text)
+        server = value_at(value, (self.servers, NAME)) if self.servers else None
         return is_our_server(server) or next(self._our_hooks(text), None) is not None
 
     def by_hand(self, _content: bytes | None, /) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
 from learnt.clients import registry
@@ -22,6 +22,7 @@ from learnt.system.installation import install_command
 _DONE = {"made": "wrote", "changed": "changed", "removed": "removed"}
 _WOULD = {"made": "would write", "changed": "would change", "removed": "would remove"}
 _PORT = 8327
+_PER_PROJECT = tuple(registry.setup_name(client) for client in registry.CLIENTS if client.per_project)
 
 
 def install_arguments(parser: Parser) -> None:
@@ -44,12 +45,16 @@ def _add_arguments(parser: Parser, *, everything: str) -> None:
 def install_run(arguments: Arguments) -> int:
     setup = ClientSetup()
     clients = _read_client_names(arguments)
+    if unfit := [client for client in clients if arguments.user and client in _PER_PROJECT]:
+        hint = f"`learnt install {' '.join(unfit)}` in the project; nothing was written"
+        raise WrongRequest(f"{', '.join(unfit)} can only be set up in a project", hint=hint)
     if not clients:
         found = setup.find_clients(user=arguments.user)
-        clients = _suitable(tuple(found), arguments)
+        clients = _leave_out(tuple(found), arguments, reason="it has no user-wide settings")
         if not clients:
-            raise WrongRequest("no client was found on this machine", hint=f"name one of {', '.join(CLIENTS)}")
-        clients = clients if arguments.all else _choose(clients, found)
+            hint = f"`learnt install {CLIENTS[0]}` sets one up all the same, or another of {', '.join(CLIENTS)}"
+            raise WrongRequest("no client was found on this machine", hint=hint)
+        clients = clients if arguments.all else _choose(clients, found, setup.list_clients(user=arguments.user))
     return _report(setup.install(clients, user=arguments.user, dry_run=arguments.dry_run), arguments)
 
 
@@ -57,7 +62,7 @@ def uninstall_run(arguments: Arguments) -> int:
     clients = _read_client_names(arguments)
     if not clients and not arguments.all:
         raise WrongRequest("the client is missing", hint=f"choose one of {', '.join(CLIENTS)}, or use --all")
-    clients = clients or _suitable(CLIENTS, arguments)
+    clients = clients or _leave_out(CLIENTS, arguments)
     return _report(ClientSetup().uninstall(clients, user=arguments.user, dry_run=arguments.dry_run), arguments)
 
 
@@ -67,25 +72,25 @@ def _read_client_names(arguments: Arguments) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(_find_client, arguments.clients)))
 
 
-def _suitable(clients: tuple[str, ...], arguments: Arguments) -> tuple[str, ...]:
-    """Return the clients that can be set up where it is asked for."""
+def _leave_out(clients: tuple[str, ...], arguments: Arguments, *, reason: str = "") -> tuple[str, ...]:
+    """Return the clients that can be set up where it is asked for; say which cannot, if there is a reason to."""
     if not arguments.user:
         return clients
-    per_project = [registry.setup_name(client) for client in registry.CLIENTS if client.per_project]
-    for client in per_project:
-        if client in clients:
-            note(
-                f"{client} is skipped: it has no user-wide settings; `learnt install {client}` sets it up in a project"
-            )
-    return tuple(client for client in clients if client not in per_project)
+    for client in filter(_PER_PROJECT.__contains__, clients if reason else ()):
+        note(f"{client} is skipped: {reason}; `learnt install {client}` sets it up in a project")
+    return tuple(client for client in clients if client not in _PER_PROJECT)
 
 
-def _choose(clients: tuple[str, ...], found: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the clients that the person chooses; without a person, say which there are."""
+def _choose(clients: tuple[str, ...], found: Mapping[str, str], present: Sequence[str]) -> tuple[str, ...]:
+    """Return the clients that the person chooses, and those that are set up already; without a person, name them."""
     if not sys.stdin.isatty():
         hint = f"`learnt install {' '.join(clients)}`, or `learnt install --all` for all that were found"
         raise WrongRequest(f"the client is missing; found here: {', '.join(clients)}", hint=hint)
-    chosen = tuple(client for client in clients if confirm(f"Set up {client}? ({found[client]})", default=True))
+    chosen = tuple(
+        client
+        for client in clients
+        if client in present or confirm(f"Set up {client}? ({found[client]})", default=True)
+    )
     if not chosen:
         raise WrongRequest("no client was chosen", hint=f"choose one of {', '.join(CLIENTS)}")
     return chosen
@@ -108,14 +113,14 @@ def _report(outcomes: list[SetupOutcome], arguments: Arguments) -> int:
         show_json(records if several else records[0])
     else:
         _print_changes([outcome for outcome in outcomes if outcome.error is None], dry_run=arguments.dry_run)
-    failed = [outcome.error for outcome in outcomes if outcome.error]
-    if failed and not several:
-        raise failed[0]
-    for outcome in outcomes:
-        if outcome.error:
-            print_error(outcome.error, outcome.client)
+    failed = {outcome.client: outcome.error for outcome in outcomes if outcome.error}
+    for number, (client, error) in enumerate(failed.items()):
+        if not several:
+            raise error
+        if number:
             print(file=sys.stderr)
-    return max((error.exit_code for error in failed), default=0)
+        print_error(error, client)
+    return max((error.exit_code for error in failed.values()), default=0)
 
 
 def _print_changes(outcomes: list[SetupOutcome], *, dry_run: bool) -> None:

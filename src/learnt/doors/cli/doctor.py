@@ -20,9 +20,12 @@ def doctor_run(arguments: Arguments) -> int:
     fine = all(finding.fine for finding in findings)
     if arguments.json:
         show_json({"fine": fine, "findings": [finding.as_dict() for finding in findings]})
-    for finding in findings if not arguments.json else ():
-        mark = paint("ok", "green") if finding.fine else paint("!!", "red")
-        say(f"{mark}  {finding.subject}: {finding.detail}")
-        if finding.remedy:
-            say(f"    {finding.remedy}")
+    subjects: dict[tuple[bool, str, str], list[str]] = {}
+    for finding in findings if not arguments.json else ():  # what several clients have in common is said once
+        subjects.setdefault((finding.fine, finding.detail, finding.remedy), []).append(finding.subject)
+    for (is_fine, detail, remedy), names in subjects.items():
+        mark = paint("ok", "green") if is_fine else paint("!!", "red")
+        say(f"{mark}  {', '.join(names)}: {detail}")
+        if remedy:
+            say(f"    {remedy}")
     return 0 if fine else 1
