@@ -1038,6 +1038,17 @@ class TestDoctorDemoAndHelp:
         assert found()["store: hook"]["fine"]
         assert found()["store: worker"]["fine"]
 
+    def test_a_read_only_store_is_named_beside_one_that_others_read(self, shop: Line, project: Path) -> None:
+        database, access = project / ".learnt/learnt.db", os.access
+        database.chmod(0o444)
+        with pytest.MonkeyPatch.context() as patch:  # whoever runs the tests may write everything
+            patch.setattr(os, "access", lambda path, mode: access(path, mode) and str(path) != str(database))
+            told = shop("doctor").out
+        assert (
+            f"{project}/.learnt is read-only, so that hooks say nothing and record nothing\n    `chmod -R u+w " in told
+        )
+        assert f"others can read {database}\n    `chmod -R go= " in told
+
     def test_the_doctor_changes_nothing(self, shop: Line, project: Path) -> None:
         shop.add("Title")
         before = listing(project)

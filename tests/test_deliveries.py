@@ -143,8 +143,13 @@ def test_a_warning_that_was_dropped_is_given_again(memory: Memory, talk: Talk) -
     )
     for one in (failed, event):
         memory.hooks.serve(one, loop_task="", began_ns=time.perf_counter_ns())
+    memory.add(TILL)
+    talk.prompt("count the till")
     warnings = [talk.call("./ship --fast", "unknown option --fast", arrives=False)]
     talk.end()
+    counted = deliveries.count_latest(memory.context.store.database, since=0)
+    told = {one.occasion: (one.delivered, one.missed) for one in counted}
+    assert told == {"prompt": (1, 0), "failure": (0, 1)}, "it drops warnings only"
     for _ in range(2):
         warnings.append(talk.call("./ship --fast", "unknown option --fast"))
         talk.end()

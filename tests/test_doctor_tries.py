@@ -375,6 +375,8 @@ def test_a_hook_that_is_only_tried_answers_and_leaves_no_record(machine: Machine
     assert not (machine.project / ".learnt" / "fired").exists()
     with Memory.open(machine.project) as memory:
         assert memory.reports.activity().entries == ()
+    machine.learnt("hook", "--client", "claude", stdin=event, env={"LEARNT_INTERNAL": ""})  # as if it were not set
+    assert (machine.project / ".learnt" / "fired").exists()
 
 
 def test_install_finds_the_clients_that_are_used_here(machine: Machine) -> None:
