@@ -64,6 +64,7 @@ _FORGETTING_SOURCES = ("compact", "clear")
 _SERVED_IN_LOOP = ("agent", "call", "result")
 _AT_CALLS = ("call", "result")
 AT_CALL = ("files", "commands", "tools")
+_ERRANDS_FOLDER = "errands"  # as in store.errands, which is loaded only if there are any
 _LOCKS_FOLDER, _NUMBER_OF_LOCKS = "conversations", 64
 
 # One of these stands in every request to remember something. Whether it is one, the worker decides.
@@ -121,10 +122,19 @@ class Hooks:
         """
         if event.errand:
             _errands().keep(self._context, event)
+        elif event.errand_call or self._leaves_errands(event):
+            _errands().drop(self._context, event)
         reply = Conversation(self._context, event, loop_task=loop_task, began_ns=began_ns).serve()
+        if event.errand and reply.denies:
+            _errands().drop(self._context, event)
         if event.kind == "result" and not self._context.store.spool.is_empty():
             _start_worker(self._context)  # the worker replays the spool
         return reply
+
+    def _leaves_errands(self, event: HookEvent) -> bool:
+        """Return whether a turn begins or ends, so that no errand that is still kept will be run."""
+        begins_or_ends = event.kind in ("prompt", "stop", "end") and not event.agent_id
+        return begins_or_ends and os.path.isdir(os.path.join(self._context.store.place.folder, _ERRANDS_FOLDER))
 
     def is_repeated(self, event: HookEvent) -> bool:
         """Return whether the client has sent the same event to another of our hooks already."""
@@ -337,8 +347,8 @@ class Conversation:
 
     def _brief_agent(self) -> Reply:
         """Brief a sub-agent for its errand, if it is known already; otherwise its first prompt contains it."""
-        errand = _errands().take(self.context, self.event)
-        return self._brief("agent", errand)
+        errands = _errands().take(self.context, self.event)
+        return self._brief("agent", errands[0], or_else=tuple(errands[1:])) if errands else Reply()
 
     def _brief_prompt(self) -> Reply:
         event = self.event
@@ -357,13 +367,16 @@ class Conversation:
         opening = self._find_opening({}, is_new=is_new)
         return self._brief("prompt", event.prompt, ask=how_to_keep or self._find_ask(), opening=opening)
 
-    def _brief(self, occasion: str, text: str, *, ask: str = "", opening: Opening | None = None) -> Reply:
-        """Brief the agent, or a sub-agent, for what it is to do."""
+    def _brief(
+        self, occasion: str, text: str, *, or_else: tuple[str, ...] = (), ask: str = "", opening: Opening | None = None
+    ) -> Reply:
+        """Brief the agent, or a sub-agent, for what it is to do; `or_else` is what it may have to do instead."""
         if not text.strip():
             return Reply()
         event = self.event
         request = BriefRequest(
             text=text,
+            or_else=or_else,
             task=self.id,
             task_type="session",
             agent=event.agent,

@@ -41,6 +41,7 @@ _SPEAKERS = (
     *(b'"assistant"', b'"assistant.message"'),
     *(b'"%s"' % client.name.encode() for client in registry.CLIENTS if client.speaks_by_name),
 )
+_IN_BACKGROUND = "Async agent launched"  # how the result of a call begins that started a sub-agent
 _BY_CLIENT = b'"isApiErrorMessage":true'  # the client wrote this message, after a service error
 # The arguments of these slash commands are for the client. The text after others, such as `/plan`, is a task.
 _SLASH_COMMANDS = frozenset(
@@ -85,6 +86,8 @@ class HookEvent(Value):
     """For a call that starts a sub-agent, what the sub-agent is to do, if no later event tells it."""
     errand_for: str = ""
     """The kind of that sub-agent."""
+    errand_call: str = ""
+    """The id of that call; for a result, of the call that starts no sub-agent any more."""
     failed: bool | None = None
     """For a result, whether the call failed; None if this is unknown, or if it neither failed nor succeeded."""
     output: str = ""
@@ -262,18 +265,33 @@ def _add_tool(event: HookEvent, payload: Mapping[str, Any]) -> HookEvent:
         paths = (path,) if path else _list_patched(command_line(first_value(arguments, (*_PATCHES, *COMMANDS))))
         event = event.replace(paths=paths)
     if event.kind == "call":
-        return _add_errand(event.replace(tool=tool), arguments)
+        return _add_errand(event.replace(tool=tool), payload, arguments)
     failed, output = _result(event, payload, runs=does == "run")
-    return event.replace(tool=tool, failed=failed, output=last_words(output, _MAX_OUTPUT_LENGTH))
+    event = _end_errand(event.replace(tool=tool), payload)
+    return event.replace(failed=failed, output=last_words(output, _MAX_OUTPUT_LENGTH))
 
 
-def _add_errand(event: HookEvent, arguments: Mapping[str, Any]) -> HookEvent:
-    client = registry.find(event.client or registry.DEFAULT)
-    if client is None or event.tool not in client.errand_tools:
+def _add_errand(event: HookEvent, payload: Mapping[str, Any], arguments: Mapping[str, Any]) -> HookEvent:
+    if not _starts_agent(event):
         return event
     texts = filter(None, (_text(arguments.get(key)) for key in ("description", "prompt")))
     errand = beginning_and_end("\n".join(texts), _HALF_PROMPT_LENGTH)
-    return event.replace(errand=errand, errand_for=_text(arguments.get("subagent_type")))
+    call = _text(payload.get("tool_use_id"))
+    return event.replace(errand=errand, errand_for=_text(arguments.get("subagent_type")), errand_call=call)
+
+
+def _end_errand(event: HookEvent, payload: Mapping[str, Any]) -> HookEvent:
+    """Add the call that started a sub-agent, unless the sub-agent works in the background: it may not have begun."""
+    response = payload.get("tool_response")
+    status = _text(response.get("status")) if isinstance(response, dict) else ""
+    if not _starts_agent(event) or status == "async_launched" or whole_output(response).startswith(_IN_BACKGROUND):
+        return event
+    return event.replace(errand_call=_text(payload.get("tool_use_id")))
+
+
+def _starts_agent(event: HookEvent) -> bool:
+    client = registry.find(event.client or registry.DEFAULT)
+    return client is not None and event.tool in client.errand_tools
 
 
 def _result(event: HookEvent, payload: Mapping[str, Any], *, runs: bool) -> tuple[bool | None, str]:
