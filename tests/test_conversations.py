@@ -568,7 +568,8 @@ def test_sub_agents_that_start_at_once_use_up_one_errand_each(tmp_path: Path) ->
         with ThreadPoolExecutor(len(names)) as at_once:
             started = list(at_once.map(start, names))
         assert [sorted(errand) for errand in started] == [names] * len(names)
-        assert start("") == list((tmp_path / errands.FOLDER).iterdir()) == []
+        assert not start("")
+        assert not list((tmp_path / errands.FOLDER).iterdir())
 
 
 def test_an_agent_of_the_loop_is_warned_but_neither_briefed_nor_debriefed(
