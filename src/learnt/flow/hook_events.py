@@ -145,18 +145,26 @@ class Hooks:
         """Record for `learnt doctor` that a client called a hook."""
         duration_ms = (time.perf_counter_ns() - began_ns) / 1_000_000
         folder, at = self._context.store.place.folder, time.time_ns() // 1_000_000
-        chars, conversation = len(answer), text_id("task", event.conversation)
-        fired.note(folder, event.client, event.kind, at, duration_ms, chars, conversation=conversation)
+        own, whole = (text_id("task", one.conversation) for one in (event, event.replace(agent_id="")))
+        fired.note(folder, event.client, event.kind, at, duration_ms, len(answer), conversation=own, session=whole)
 
-    def last_conversation(self, client: str, *, since: int, live: bool = False) -> str:
-        """Return the conversation in which a client called a hook last, if it has since the given time.
+    def has_fired(self, client: str, *, since: int) -> bool:
+        """Return whether a client has called a hook since the given time."""
+        last = fired.read(self._context.store.place.folder).get(client)
+        return last is not None and last.at >= since
 
-        With `live`, only if that conversation has not ended.
+    def find_live(self, client: str, *, stated: str, since: int) -> tuple[str, bool]:
+        """Return the live conversation of a client that uses a tool, and whether it cannot be told from another one.
+
+        A live one called a hook since the given time, and has not ended. Clients call one before each call of a tool,
+        so if there is only one, it is that. `stated` is the session that the client states, which may be outdated.
         """
         last = fired.read(self._context.store.place.folder).get(client)
-        if last is None or last.at < since or (live and last.event == "end"):
-            return ""
-        return last.conversation
+        live = last.list_live(since=since) if last else []
+        session = stated if stated in live else live[0] if len(live) == 1 else ""
+        if last and session == last.session:
+            return last.conversation, False  # perhaps a sub-agent's
+        return session, len(live) > 1 and not session
 
     def end_turn(self, task: str, said: str, **facts: Any) -> str:
         """Store the agent's last message in a turn, for the worker to debrief; return the attempt's id.
