@@ -35,7 +35,7 @@ class Fired:
 
     __slots__ = ("at", "chars", "conversation", "duration_ms", "event", "other", "other_at", "session")
 
-    def __init__(  # noqa: PLR0913 - one line of a log
+    def __init__(
         self,
         *,
         at: int,
@@ -66,7 +66,7 @@ class Fired:
         return [*last, *([self.other] if self.other and self.other_at >= since else [])]
 
 
-def note(  # noqa: PLR0913, PLR0917 - one line of a log
+def note(  # noqa: PLR0917 - one line of a log
     folder: str,
     client: str,
     event: str,

@@ -27,6 +27,9 @@ PATHS = ("file_path", "filePath", "absolute_path", "notebook_path", "path")
 COMMANDS = ("command", "cmd")
 _PATCHES = ("input", "patch", "patchText")
 _FOLDERS = ("workdir", "dir_path")
+# What clients call an event's name and its session; the latter are those that VS Code documents.
+_EVENT_NAMES = ("hook_event_name", "hookEventName")
+_SESSIONS = ("session_id", "sessionId")
 _SHELL_OPTIONS = ("-c", "-lc", "-Command", "/c")
 _PATCH_HEADINGS = ("*** Update File: ", "*** Add File: ", "*** Delete File: ")
 # A hook has little time, so it reads only the beginning and the end of a longer text.
@@ -120,8 +123,8 @@ class HookEvent(Value):
 
 def read_event(payload: Mapping[str, Any], client: str) -> HookEvent | None:
     """Return the event in a payload; None if it is not served. `client` is empty if the caller does not know it."""
-    name = _text(payload.get("hook_event_name"))
-    kind, session = registry.KINDS.get(name), _text(payload.get("session_id"))
+    name = _text(first_value(payload, _EVENT_NAMES))
+    kind, session = registry.KINDS.get(name), _text(first_value(payload, _SESSIONS))
     if kind is None or not session:
         return None
     event = HookEvent(
@@ -198,21 +201,26 @@ def shows_messages(event: HookEvent) -> bool:
 def answer(event: HookEvent, text: str, *, denies: bool = False, message: str = "") -> str:
     """Return the hook output that passes a text to the model, or that denies a call; `message` is for the person.
 
-    A call of our own server's tools is permitted, so that a client need not be told in a project's settings.
+    A call of our own server's tools is permitted in the same answer, unless it is denied, so that a client need not be
+    told in a project's settings.
     """
     client = registry.find(event.client)
-    if client and client.own_tools and event.kind == "call" and event.tool.startswith(client.own_tools):
-        return _as_json({"hookSpecificOutput": {"hookEventName": event.name, "permissionDecision": "allow"}})
-    if not text:
+    permits = {"permissionDecision": "allow"} if client and not denies and _is_own_tool(event, client) else {}
+    if not text and not permits:
         return tell_person(message) if message else ""
     if event.is_end:
         return _as_json({"decision": client.stop_decision, "reason": text}) if client and event.may_go_on else ""
     if denies and client and client.deny_format == "decision":
         return _as_json({"decision": "deny", "reason": text})
-    body = {"permissionDecision": "deny", "permissionDecisionReason": text} if denies else {"additionalContext": text}
-    told = {"systemMessage": message} if message else {}
-    top = body if client and "top" in client.context_levels and not denies else {}
-    return _as_json({"hookSpecificOutput": {"hookEventName": event.name, **body}, **top, **told})
+    told = {"additionalContext": text} if text else {}
+    body = {"permissionDecision": "deny", "permissionDecisionReason": text} if denies else {**permits, **told}
+    top = told if client and "top" in client.context_levels and not denies else {}
+    shown = {"systemMessage": message} if message else {}
+    return _as_json({"hookSpecificOutput": {"hookEventName": event.name, **body}, **top, **shown})
+
+
+def _is_own_tool(event: HookEvent, client: registry.Client) -> bool:
+    return bool(client.own_tools) and event.kind == "call" and event.tool.startswith(client.own_tools)
 
 
 def tell_person(text: str) -> str:
