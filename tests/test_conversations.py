@@ -556,6 +556,21 @@ class TestStart:
         assert list((project / ".learnt" / "errands").iterdir()) == []
 
 
+def test_marks_are_asked_for_once_and_only_where_use_cannot_be_seen(project: Path, learnt: Learnt) -> None:
+    with Memory.open(project) as memory:
+        memory.add("Seed the shop before counting it", action="Run `make seed`")
+        memory.add("Name the amounts of the till in `cents`")
+        memory.add("Close the till at night")
+    client = Client(learnt, "claude")
+
+    said = [client.hear("UserPromptSubmit", prompt=text) for text in (
+        "seed the shop before counting it", "name the amounts of the till in cents", "close the till at night"
+    )]  # fmt: skip
+
+    assert ["## Relevant Learnings" in text for text in said] == [True, True, True]
+    assert ["LEARNING_HELPFUL" in text for text in said] == [False, True, False]
+
+
 def test_sub_agents_that_start_at_once_use_up_one_errand_each(tmp_path: Path) -> None:
     folder, kind, names = str(tmp_path), "general-purpose", [f"errand {number}" for number in range(4)]
 

@@ -22,7 +22,7 @@ from learnt.brief.select import Choice, Rules, choose, hidden_categories, is_res
 from learnt.clients.registry import loaded_files
 from learnt.errors import LearntError, NotFound, WrongRequest
 from learnt.flow.context import check_rows
-from learnt.flow.injections import given_to_others, injected, record
+from learnt.flow.injections import asks_for_marks, given_to_others, injected, record
 from learnt.model import (
     TEXT_LIMIT,
     TITLE_LIMIT,
@@ -196,7 +196,8 @@ def brief(context: Context, request: BriefRequest) -> Brief:
         content=_content(context, task, choices, request, now=now).replace(
             unfinished=opening.unfinished,
             notes=opening.notes,
-            asks_marks=SHOWN_BEFORE not in already_given.values(),  # they are asked for once in a conversation
+            asks_marks=not request.only_new
+            or asks_for_marks(context, task, (choice.hit.learning for choice in choices if not choice.left_out)),
         ),
         choices=choices,
         settings={**rules.as_dict(), "budget_tokens": _budget(context, request.budget_tokens)},

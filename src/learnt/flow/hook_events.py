@@ -21,7 +21,7 @@ from learnt.clients.kit.events import (
 from learnt.clients.registry import is_interactive
 from learnt.errors import LearntError, NoStore
 from learnt.flow.briefs import BriefRequest, Draft, Opening, asked, assemble, brief
-from learnt.flow.injections import find_origin, injected, record
+from learnt.flow.injections import asks_for_marks, find_origin, injected, record
 from learnt.model import Hit, Task, Value, digest, new_id, text_id
 from learnt.store import fired, learnings, tasks
 from learnt.store.happened import (
@@ -256,7 +256,7 @@ class Conversation:
             unfinished=unfinished,
             notes=notes,
             ask=ask,
-            asks_marks=bool(hits) and not self.seen_ids(self.task),
+            asks_marks=asks_for_marks(self.context, self.task, (hit.learning for hit in hits)),
         )
         brief = assemble(self._draft(content, hits, occasion))
         return brief if brief.text else None
@@ -499,7 +499,7 @@ class Conversation:
             return Reply()
         with self._locked():
             rest = find()
-            if rest != found:
+            if rest != found or brief.receipt["asks_marks"]:  # a parallel call may have asked for marks, too
                 brief = self._render(occasion, warning=rest.warning, hits=rest.hits)
             if brief:
                 record(self.context, self.task, brief, began_ns=self._began_ns, warning=rest.warning)
