@@ -455,6 +455,7 @@ class Attempt(Value):
     summary: str = ""
     transcript: str = ""
     branch: str = ""  # that was checked out when the attempt ended
+    ignored: str = ""  # what was ignored in its output, and why, on a line each
 
     def check(self) -> None:
         check_id("attempt", self.id)

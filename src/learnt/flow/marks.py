@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from learnt.store.database import Database
     from learnt.store.evidence import Evidence
 
-_REPEATED = "marked for this task already"
+_REPEATED, _MARKED_HERE = "marked for this task already", "was marked in this conversation already"
+COUNTED_BEFORE = (_REPEATED, _MARKED_HERE)
+"""Why a mark that has counted does not count again, for example because each turn of a conversation repeats it."""
 
 
 def mark(context: Context, learning: str, task: str, helpful: bool, *, by: str | None = None) -> Learning:
@@ -132,7 +134,7 @@ def _reason_against_agent(context: Context, store: Store, id: str, task: str, ta
     if talk.since and learning.created_at >= talk.since and not is_persons(learning):
         return "may have been taught in this very conversation"
     if evidence.is_marked(store.database, id, known_as):
-        return "was marked in this conversation already"
+        return _MARKED_HERE
     return ""
 
 
