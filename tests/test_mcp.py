@@ -352,7 +352,9 @@ def test_wrong_requests_are_answered_with_what_to_do(sqlite_memory: Memory, proj
 
     async def ask(client: Client) -> None:
         wrong = await refusal(client, "recall", limit=99, query=["a"])
-        assert "`query`: " in wrong
+        assert "`query`: it must be a text" in wrong
+        assert "`paths`: it must be a list of texts" in await refusal(client, "recall", query="lint", paths=7)
+        assert known.id in await call(client, "recall", query="lint", paths="Makefile")
         assert "`limit`: " in wrong
         assert tells(wrong, "`recall`", "query, limit, paths, command")
         assert tells(await refusal(client, "brief", text="  "), "task", "no text")

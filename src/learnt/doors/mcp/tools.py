@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from learnt.clients.registry import client_name, conversation_of_shell
 from learnt.doors.mcp.words import fence_lines, format_brief, format_cache, format_learning, format_learnings, prompt
@@ -37,7 +37,9 @@ _RECENT_MS = 30 * DAY_MS
 _TaskId = Annotated[
     str, Field(description="The id that `brief` gave, task_…; where hooks brief you, this conversation if left out")
 ]
-_Paths = Annotated[tuple[str, ...], Field(description="Files that are worked on")]
+# A single text is a list of one.
+_Texts = Annotated[tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)]
+_Paths = Annotated[_Texts, Field(description="Files that are worked on")]
 _WHEN = (
     "A few situations or symptoms in which it will matter again, in the words in which a user would put them, not in "
     "those of the learning; at most 8, of 100 characters"
@@ -104,10 +106,10 @@ class Tools:
         action: Annotated[str, Field(description="What exactly to do next time")] = "",
         context: Annotated[str, Field(description="What you were working on")] = "",
         avoid: Annotated[bool, Field(description="Whether it is something to avoid")] = False,
-        when: Annotated[tuple[str, ...], Field(description=_WHEN)] = (),
-        tags: Annotated[tuple[str, ...], Field(description="Words to find it by")] = (),
-        files: Annotated[tuple[str, ...], Field(description="Files that it is about, as patterns: src/*.py")] = (),
-        commands: Annotated[tuple[str, ...], Field(description="Commands that it is about")] = (),
+        when: Annotated[_Texts, Field(description=_WHEN)] = (),
+        tags: Annotated[_Texts, Field(description="Words to find it by")] = (),
+        files: Annotated[_Texts, Field(description="Files that it is about, as patterns: src/*.py")] = (),
+        commands: Annotated[_Texts, Field(description="Commands that it is about")] = (),
         task: _TaskId = "",
     ) -> str:
         """Call this once you know something that will help with other tasks here; it starts on trial."""
