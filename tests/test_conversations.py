@@ -556,6 +556,24 @@ class TestStart:
         assert list((project / ".learnt" / "errands").iterdir()) == []
 
 
+def test_what_two_learnings_say_word_for_word_is_said_once(project: Path, learnt: Learnt) -> None:
+    with Memory.open(project) as memory:
+        for _ in range(2):
+            memory.add("Deploy only with the safe flag", triggers={"commands": ["ship"]})
+    client = Client(learnt, "claude")
+    call = {"tool_name": "Bash", "tool_input": {"command": "ship it"}}
+
+    for said in (
+        client.hear("PreToolUse", **call),
+        Client(learnt, "claude", "s2").hear("UserPromptSubmit", prompt="deploy with the safe flag"),
+    ):
+        assert said.count("### Deploy only with the safe flag") == 1
+    assert client.hear("PreToolUse", **call) == ""
+    refused = learnt("add", "Deploy only with the safe flag", "--on-command", "ship --now")
+    assert refused.code == 2
+    assert "--on-command 'ship --now'` sets when it is shown" in refused.err
+
+
 def test_marks_are_asked_for_once_and_only_where_use_cannot_be_seen(project: Path, learnt: Learnt) -> None:
     with Memory.open(project) as memory:
         memory.add("Seed the shop before counting it", action="Run `make seed`")

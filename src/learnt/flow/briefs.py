@@ -18,7 +18,7 @@ from learnt.brief.render import (
     render,
     write_receipt,
 )
-from learnt.brief.select import Choice, Rules, choose, hidden_categories, is_restricted
+from learnt.brief.select import REPEATS, Choice, Rules, choose, hidden_categories, is_restricted, without_twins
 from learnt.clients.registry import loaded_files
 from learnt.errors import LearntError, NotFound, WrongRequest
 from learnt.flow.context import check_rows
@@ -177,6 +177,9 @@ def brief(context: Context, request: BriefRequest) -> Brief:
     opening = request.opening or Opening()
     already_given |= {hit.learning.id: STANDING for hit in opening.hits}
     hits, reasons = _recall(context, situation, task, already_given, request)
+    said = [*opening.hits, *(hit for hit in hits if reasons.get(hit.learning.id) == SHOWN_BEFORE)]
+    fresh = without_twins([hit for hit in hits if hit.learning.id not in reasons], before=said)
+    reasons = {hit.learning.id: REPEATS for hit in hits if not any(hit is one for one in fresh)} | reasons
     for other in request.or_else:
         fits = brief(context, request.replace(text=other, or_else=(), keep=False)).learning_ids
         reasons = {hit.learning.id: UNCERTAIN for hit in hits if hit.learning.id not in fits} | reasons

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from shlex import quote
 from typing import Any
 
 from learnt.doors.cli.arguments import (
+    TRIGGERS,
     Arguments,
     Parser,
     add_fields,
@@ -27,13 +29,16 @@ from learnt.doors.cli.transfer import read_json
 from learnt.doors.output import format_field, format_time, is_terminal, note, paint, say, show_json, show_table
 from learnt.errors import WrongRequest
 from learnt.flow.folding import Similar
+from learnt.memory import Memory
 from learnt.model import KINDS, PARAGRAPHS, STATUSES, Event, Hit, Learning
+from learnt.text.clean import fold
 from learnt.text.records import as_record
 from learnt.weigh.confidence import EVIDENCE, NOBODY, PERSON, impact, is_persons, stage
 
 _FILTERS = ("domain", "category", "tag", "goal", "kind", "min_confidence", "scope", "limit", "offset")
 _MAX_EXAMINED = 20
-_NEAREST = {"repeats": "is known already", "supersedes": "goes beyond", "contradicts": "contradicts"}
+_NEAREST = {"repeats": "repeats", "supersedes": "goes beyond", "contradicts": "contradicts"}
+_MAX_TWINS = 10
 _MAX_SIMILAR = 3
 _STAGES = {"trial": "unproven", "proven": "proven", "retired": "retired"}
 _VOUCHERS = {PERSON: "vouched by a person", EVIDENCE: "vouched by evidence", NOBODY: "vouched by nobody yet: on trial"}
@@ -56,15 +61,33 @@ def add_run(arguments: Arguments) -> None:
         elif arguments.title in (None, "-"):
             added = memory.add_all([{**fields, **record} for record in _read_stdin(arguments.title)])
         else:
+            _refuse_twin(memory, arguments, fields)
             added = memory.add_all([{"title": arguments.title, **fields}])
         known = [(learning, memory.similar(learning, limit=len(added) + 1)) for learning in added[:_MAX_EXAMINED]]
     report_redactions(memory)
     new = {learning.id for learning in added}
-    for learning, similar in known:
-        _note_nearest(learning, [one for one in similar if one.learning.id not in new])
     records = [as_record(learning) for learning in added]
     lines = [f"Added {learning.id}: {learning.title}{_describe_occasions(learning)}" for learning in added]
     print_result(arguments, records[0] if len(records) == 1 else records, "\n".join(lines))
+    for learning, similar in known:
+        _note_nearest(learning, [one for one in similar if one.learning.id not in new])
+
+
+def _refuse_twin(memory: Memory, arguments: Arguments, fields: dict[str, Any]) -> None:
+    """Raise if an active learning says word for word what is to be added, because briefs would say it twice."""
+    title, scope = fold(arguments.title), "user" if arguments.user else "project"
+    for hit in memory.search(title, limit=_MAX_TWINS, min_confidence=0.0) if title else ():
+        known = hit.learning
+        given = [name for name in PARAGRAPHS if name in fields]
+        if (known.scope, known.title) != (scope, title) or any(getattr(known, name) != fields[name] for name in given):
+            continue
+        options = [
+            f"{TRIGGERS[kind][0]} {quote(word)}" for kind, words in fields.get("triggers", {}).items() for word in words
+        ]
+        change = f"`learnt edit {known.id} {' '.join(options)}` sets when it is shown" if options else ""
+        raise WrongRequest(
+            f"`{known.id}` says this already: {title}", hint=change or f"`learnt show {known.id}` shows it"
+        )
 
 
 def _describe_occasions(learning: Learning) -> str:
@@ -87,8 +110,10 @@ def _note_nearest(added: Learning, similar: Sequence[Similar]) -> None:
     nearest = next((one for one in similar if one.verdict in _NEAREST), None)
     if nearest is not None:
         other = nearest.learning
-        how = _NEAREST[nearest.verdict]
-        note(f"{added.id} {how} ({nearest.verdict.reason}): {other.id} ({other.status}) {other.title}")
+        known = f"{other.id} ({other.status}; {nearest.verdict.reason}): {other.title}"
+        note(f"{added.id} {_NEAREST[nearest.verdict]} {known}")
+        if nearest.verdict != "contradicts":
+            note(f"`learnt supersede {other.id} {added.id}` keeps only the new one")
 
 
 def list_arguments(parser: Parser) -> None:
