@@ -461,7 +461,12 @@ class TestExplainingWhatCameOfIt:
         self, memory: Memory, clock: Clock, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv(INTERNAL, "1")  # no worker is started
-        for words in ("<learning>Red dries slowly.</learning>", "<learning>Blue is out.</learning>", "Bye."):
+        for words in (
+            "<learning>Red dries slowly.</learning>",
+            "Done. <learning>Green fades.</learning>",
+            "<learning>Blue is out.</learning>\n\nLEARNING_HELPFUL: learn_none",
+            "Bye.",
+        ):
             told(memory, session="s1", kind="stop", name="Stop", said=words)
             memory.worker.catch_up()
             clock.advance(days=1)
@@ -469,6 +474,8 @@ class TestExplainingWhatCameOfIt:
         outcome = memory.reports.attempt(entry.id)
         assert list(outcome.learnings.values()) == ["Red dries slowly.", "Blue is out."]
         assert (outcome.client, outcome.attempt.result) == ("claude", "incomplete")
+        ignored = ["<learning> is not at the start of a line", "mark on learn_none: no such learning"]
+        assert outcome.attempt.ignored.splitlines() == ignored
 
     def test_a_task_is_explained_by_its_latest_brief(self, sqlite_memory: Memory, learnt: Command) -> None:
         sqlite_memory.brief("Paint the shop", task="task_1")
@@ -481,8 +488,11 @@ class TestExplainingWhatCameOfIt:
         assert "no task `task_none`" in learnt("explain", "task_none").err
 
     def test_what_cannot_be_explained_is_refused_with_a_hint(self, sqlite_memory: Memory, learnt: Command) -> None:
-        attempt = sqlite_memory.debrief("task_1", "<task-done/>").attempt
-        assert "it taught nothing new, and had no valid marks" in learnt("explain", attempt).out
+        attempt = sqlite_memory.debrief("task_1", "Done. <learning>Green fades.</learning>").attempt
+        told = learnt("explain", attempt).out
+        reason = "<learning> is not at the start of a line"
+        assert f"it taught nothing new, and had no valid marks\nignored: {reason}\n" in told
+        assert json.loads(learnt("explain", attempt, "--json").out)["ignored"] == reason
         for words in (("attempt_none",), (attempt, "--replay"), ("nonsense",)):
             done = learnt("explain", *words)
             assert (done.code, "hint: " in done.err) == (2, True)

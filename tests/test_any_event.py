@@ -211,6 +211,24 @@ def test_an_event_that_copilot_sends_to_two_clients_hooks_is_the_same_event_of_c
     assert (own.client, own.command, own.conversation) == ("copilot", "make", "copilot s1 ")
     assert own.identity != later.identity != ""
     assert _read("PreToolUse", "claude", **{**fields, "permission_mode": "default"}).client == "claude"
+    named = {"hookEventName": "PreToolUse", "sessionId": "s1", "cwd": "/x", **fields}
+    in_vs_code = read_event(named, "claude")
+    assert in_vs_code is not None, "as VS Code documents it"
+    assert in_vs_code.replace(identity="") == own.replace(identity="")
+    first, second = (
+        _read("PreToolUse", "claude", **{**fields, "timestamp": at, "tool_use_id": "1"}) for at in (NOON, "later")
+    )
+    assert first.identity == second.identity != "", "each hook is told the time of its own start"
+
+
+def test_a_call_of_our_own_tools_is_permitted_and_told_in_one_answer_unless_it_is_stopped() -> None:
+    event = _read("PreToolUse", "claude", tool_name="mcp__learnt__recall", tool_input={"query": "x"})
+    allowed = {"hookEventName": "PreToolUse", "permissionDecision": "allow"}
+
+    assert json.loads(answer(event, ""))["hookSpecificOutput"] == allowed
+    assert json.loads(answer(event, "Note"))["hookSpecificOutput"] == {**allowed, "additionalContext": "Note"}
+    stopped = json.loads(answer(event, "No", denies=True))["hookSpecificOutput"]
+    assert (stopped["permissionDecision"], stopped["permissionDecisionReason"]) == ("deny", "No")
 
 
 def test_copilots_sub_agent_has_an_errand_and_ends_once(tmp_path: Path) -> None:

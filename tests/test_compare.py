@@ -173,6 +173,8 @@ def test_a_verdict_is_its_word_with_a_score_and_a_reason() -> None:
     assert isinstance(verdict, Verdict)
     assert (verdict, verdict.relation, verdict.score) == ("repeats", "repeats", 1.0)
     assert verdict.reason == "says the same"
+    turned = compare(learning("Write the policies before the queries"), learning("Never write the policies or queries"))
+    assert "polici" not in turned.reason.replace("policies", "")
 
 
 @given(st.text(min_size=1, max_size=80), st.text(max_size=200))

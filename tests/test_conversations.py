@@ -22,7 +22,7 @@ from learnt.clients.registry import KINDS
 from learnt.doors.hook import CALLS
 from learnt.errors import WrongRequest
 from learnt.model import text_id
-from learnt.store import missteps
+from learnt.store import errands, missteps
 from tests.support.doors import Learnt
 from tests.support.hooks import HOW_TO_KEEP, Client
 from tests.support.transcripts import claude, codex, codex_message, gemini, written
@@ -504,31 +504,105 @@ class TestStart:
             till = memory.add("Close the till at night")
         client = Client(learnt, "claude")
 
-        def send(kind: str, errand: str) -> None:
+        def send(kind: str, errand: str, call: str = "") -> dict[str, Any]:
             asked = {"description": errand, "prompt": f"Please {errand}.", "subagent_type": kind}
-            assert client.tell("PreToolUse", tool_name="Agent", tool_input=asked) == {}
+            tool = {"tool_name": "Agent", "tool_input": asked, "tool_use_id": call}
+            assert client.tell("PreToolUse", **tool) == {}
+            return tool
 
-        def start(agent: str, kind: str) -> str:
-            return client.hear("SubagentStart", agent_id=agent, agent_type=kind)
+        def start(agent: str, kind: str, **told: Any) -> str:
+            return client.hear("SubagentStart", agent_id=agent, agent_type=kind, **told)
 
         client.hear("UserPromptSubmit", prompt="cache the schema of the replica")
-        for kind, errand in [
-            ("general-purpose", "cache the schema of the replica"),
-            ("Explore", "close the till at night"),
-            ("general-purpose", "count the windows"),
-        ]:
-            send(kind, errand)
+        send("general-purpose", "cache the schema of the replica")
+        send("Explore", "close the till at night")
         assert till.id in start("a1", "Explore")
         first = start("a2", "general-purpose")
         assert schema.id in first, "the conversation was given it, but not the sub-agent"
         assert "Speak of shops" not in first
-        assert start("a3", "general-purpose") == "", "an errand about something else"
-        assert start("a4", "general-purpose") == "", "nobody knows its errand"
+        assert start("a3", "general-purpose") == "", "nobody knows its errand"
+        send("general-purpose", "count the windows")
+        assert start("a4", "general-purpose") == "", "an errand about something else"
+
+        both = "cache the schema of the replica", "cache the schema of the replica, and close the till at night"
+        for errand in both:
+            send("general-purpose", errand)
+        started = [start(agent, "general-purpose") for agent in ("b1", "b2", "b3")]
+        assert [schema.id in said for said in started] == [True, True, False], "it fits whichever errand each has"
+        assert not any(till.id in said for said in started), "it may be for the other one"
+
+        denied = send("general-purpose", "close the till at night", "toolu_1")
+        client.tell("PostToolUseFailure", **denied, error="denied")
+        send("general-purpose", "cache the schema of the replica", "toolu_2")
+        assert schema.id in start("c1", "general-purpose"), "nothing is left of the call that was denied"
+        send("general-purpose", "close the till at night")
+        client.hear("UserPromptSubmit", prompt="no, leave the till")
+        assert start("c2", "general-purpose") == "", "the person said no"
+        transcript = project / "transcript.jsonl"
+        results = [{"tool_use_id": "toolu_3", "is_error": True}, {"tool_use_id": "toolu_4", "agentId": "c4"}]
+        transcript.write_text("".join(f"{json.dumps(one)}\n" for one in results), encoding="utf-8")
+        for call, errand in (("toolu_3", "count the windows"), ("toolu_4", both[1]), ("toolu_5", both[0])):
+            told = send("general-purpose", errand, call)
+        launched = {"status": "async_launched", "agentId": "c4"}
+        client.tell("PostToolUse", **told | {"tool_use_id": "toolu_4"}, tool_response=launched)
+        one, other = (start(agent, "general-purpose", transcript_path=str(transcript)) for agent in ("c3", "c4"))
+        assert (schema.id in one, till.id in one) == (True, False), "the transcript tells who has the other errand"
+        assert (schema.id in other, till.id in other) == (True, True)
+        client.tell("Stop", last_assistant_message="Done.")
         codex = Client(learnt, "codex", agent_id="a1", agent_type="default")
         assert codex.hear("SubagentStart") == ""
         assert schema.id in codex.hear("UserPromptSubmit", prompt="cache the schema of the replica")
         assert codex.hear("UserPromptSubmit", prompt="count the windows") == ""
         assert list((project / ".learnt" / "errands").iterdir()) == []
+
+
+def test_what_two_learnings_say_word_for_word_is_said_once(project: Path, learnt: Learnt) -> None:
+    with Memory.open(project) as memory:
+        for _ in range(2):
+            memory.add("Deploy only with the safe flag", triggers={"commands": ["ship"]})
+    client = Client(learnt, "claude")
+    call = {"tool_name": "Bash", "tool_input": {"command": "ship it"}}
+
+    for said in (
+        client.hear("PreToolUse", **call),
+        Client(learnt, "claude", "s2").hear("UserPromptSubmit", prompt="deploy with the safe flag"),
+    ):
+        assert said.count("### Deploy only with the safe flag") == 1
+    assert client.hear("PreToolUse", **call) == ""
+    refused = learnt("add", "Deploy only with the safe flag", "--on-command", "ship --now")
+    assert refused.code == 2
+    assert "--on-command 'ship --now'` sets when it is shown" in refused.err
+
+
+def test_marks_are_asked_for_once_and_only_where_use_cannot_be_seen(project: Path, learnt: Learnt) -> None:
+    with Memory.open(project) as memory:
+        memory.add("Seed the shop before counting it", action="Run `make seed`")
+        memory.add("Name the amounts of the till in `cents`")
+        memory.add("Close the till at night")
+    client = Client(learnt, "claude")
+
+    said = [client.hear("UserPromptSubmit", prompt=text) for text in (
+        "seed the shop before counting it", "name the amounts of the till in cents", "close the till at night"
+    )]  # fmt: skip
+
+    assert ["## Relevant Learnings" in text for text in said] == [True, True, True]
+    assert ["LEARNING_HELPFUL" in text for text in said] == [False, True, False]
+
+
+def test_sub_agents_that_start_at_once_use_up_one_errand_each(tmp_path: Path) -> None:
+    folder, kind, names = str(tmp_path), "general-purpose", [f"errand {number}" for number in range(4)]
+
+    def start(_: str) -> list[str]:
+        return errands.take(folder, "talk", kind, calls=names, now=2_000)
+
+    for _ in range(10):
+        for name in names:
+            errands.keep(folder, "talk", kind, name, call=name, at=1_000)
+        with ThreadPoolExecutor(len(names)) as at_once:
+            started = list(at_once.map(start, names))
+        assert [sorted(errand) for errand in started] == [names] * len(names)
+        assert not start("")
+        assert not list((tmp_path / errands.FOLDER).iterdir())
 
 
 def test_an_agent_of_the_loop_is_warned_but_neither_briefed_nor_debriefed(

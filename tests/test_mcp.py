@@ -215,6 +215,35 @@ def test_hooks_and_tools_of_one_conversation_are_one_task(sqlite_memory: Memory,
     assert "Call `brief` with the task" in talk(project, greet, named="codex-mcp-client")
 
 
+def test_of_two_conversations_in_a_project_the_one_that_calls_is_stated_or_not_guessed(
+    sqlite_memory: Memory, project: Path, learnt: Learnt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = sqlite_memory.add("Start the mail server before the integration tests")
+    own, neighbour = HookClient(learnt, "claude", "A"), HookClient(learnt, "claude", "B")
+    says = "Mend the integration tests of the mail server"
+
+    async def work(client: Client) -> str:
+        for hooks in (own, neighbour):
+            hooks.hear("UserPromptSubmit", prompt="hello")
+        return await call(client, "brief", text=says)
+
+    async def mark_and_go_on(client: Client) -> str:
+        told = await work(client)
+        refused = await refusal(client, "mark", learning=given.id, helpful=True)
+        assert "Several conversations are open" in told
+        assert "Several conversations are open" in refused
+        neighbour.tell("SessionEnd", reason="other")
+        return told + await call(client, "brief", text=says)
+
+    monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "A")
+    stated = talk(project, work, named="claude-code")
+    assert (ids(stated, "task"), given.id in stated) == ([text_id("task", "claude A ")], True)
+    monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "cleared long ago")
+    unclear, known = ids(talk(project, mark_and_go_on, named="claude-code"), "task")
+    assert unclear not in {text_id("task", f"claude {name} ") for name in "AB"}
+    assert known == text_id("task", "claude A "), "the only one that is open"
+
+
 def test_what_an_agent_asks_for_itself_is_counted_under_its_clients_name(memory: Memory, project: Path) -> None:
     async def ask(client: Client) -> str:
         await call(client, "recall", query="which port has the mail server?")
@@ -323,7 +352,9 @@ def test_wrong_requests_are_answered_with_what_to_do(sqlite_memory: Memory, proj
 
     async def ask(client: Client) -> None:
         wrong = await refusal(client, "recall", limit=99, query=["a"])
-        assert "`query`: " in wrong
+        assert "`query`: it must be a text" in wrong
+        assert "`paths`: it must be a list of texts" in await refusal(client, "recall", query="lint", paths=7)
+        assert known.id in await call(client, "recall", query="lint", paths="Makefile")
         assert "`limit`: " in wrong
         assert tells(wrong, "`recall`", "query, limit, paths, command")
         assert tells(await refusal(client, "brief", text="  "), "task", "no text")

@@ -455,6 +455,7 @@ class Attempt(Value):
     summary: str = ""
     transcript: str = ""
     branch: str = ""  # that was checked out when the attempt ended
+    ignored: str = ""  # what was ignored in its output, and why, on a line each
 
     def check(self) -> None:
         check_id("attempt", self.id)
@@ -463,8 +464,7 @@ class Attempt(Value):
         check_choice("result", self.result, RESULTS)
         _check_length("model", self.model, TITLE_LIMIT)
         for field in ("number", "started_at", "duration_ms", "cost_usd", "tokens_in", "tokens_out"):
-            figure = getattr(self, field)
-            if figure is not None and not is_figure(figure):
+            if (figure := getattr(self, field)) is not None and not is_figure(figure):
                 raise InvalidValue(
                     f"{field} must be a number from 0 to {LARGEST_NUMBER - 1:,}, not {figure!r}",
                     hint=f"leave {field} out if it is unknown",

@@ -16,7 +16,7 @@ from learnt.doors.mcp.tools import Tools
 from learnt.errors import LearntError
 from learnt.flow.mining import TaskReading, learn_from
 from learnt.flow.standing import standing
-from learnt.model import Discovery, Learning, Task
+from learnt.model import Discovery, Learning, Task, text_id
 from learnt.store import learnings
 from learnt.store.learnings import Change
 from learnt.system.detached import INTERNAL
@@ -228,6 +228,31 @@ def test_the_success_of_what_it_recommends_vouches_for_a_learning(memory: Memory
         memory.worker.catch_up()
         assert memory.get(id).vouched == vouched
     assert memory.history(id)[-1].what == "vouch"
+
+
+def test_a_use_that_is_seen_counts_like_a_mark_and_the_agents_own_word_takes_its_place(memory: Memory) -> None:
+    id = teach(memory)
+    for number in range(6):
+        ran(memory, f"other {number}", "make build")
+
+    def count() -> tuple[float, int, int]:
+        memory.worker.catch_up()
+        learning = memory.get(id)
+        return round(learning.confidence, 2), learning.times_helpful, learning.times_not_helpful
+
+    for session in ("used", "failed"):
+        ran(memory, session, "make seed", prompt=ABOUT)
+    used, failed = (text_id("task", f"claude {session} ") for session in ("used", "failed"))
+    memory.debrief(failed, "<task-failed>no use</task-failed>")
+    assert count() == (0.55, 1, 0), "where the task failed, nothing helped"
+    memory.debrief(used, f"LEARNING_HELPFUL: {id}")
+    assert count() == (0.55, 1, 0), "one learning, one conversation, one mark"
+    ran(memory, "doubted", "make seed", prompt=ABOUT)
+    assert count() == (0.6, 2, 0)
+    memory.debrief(text_id("task", "claude doubted "), f"LEARNING_NOT_HELPFUL: {id}")
+    assert count() == (0.45, 1, 1), "the agent ran it, and says that it did not help"
+    memory.undo(id)
+    assert count() == (0.6, 2, 0)
 
 
 def test_the_success_of_what_everybody_runs_anyway_proves_nothing(memory: Memory) -> None:

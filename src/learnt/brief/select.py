@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     AgentCategories = Mapping[str, tuple[str, ...]]
 
+REPEATS = "repeats another"
 _MIN_TRIAL_RELEVANCE = 0.5
 _MAX_TRIAL_MARKS = 3
 HAS_ORIGINAL = "a person's learning has much the same words"
@@ -233,7 +234,7 @@ def _without_repetitions(hits: Sequence[Hit], before: Sequence[Hit], reasons: di
     for hit in hits:
         mine = words_by_id[hit.learning.id]
         if any(mine.repeats(words_by_id[other.learning.id]) for other in before):
-            reasons[hit.learning.id] = "repeats another"
+            reasons[hit.learning.id] = REPEATS
             continue
         same = (number for number, other in enumerate(kept) if mine.repeats(words_by_id[other.learning.id]))
         position = next(same, None)
@@ -243,7 +244,7 @@ def _without_repetitions(hits: Sequence[Hit], before: Sequence[Hit], reasons: di
         other = kept[position]
         is_better = _precedes(hit.learning, other.learning)
         kept[position] = hit if is_better else other
-        reasons[(other if is_better else hit).learning.id] = "repeats another"
+        reasons[(other if is_better else hit).learning.id] = REPEATS
     return kept
 
 
@@ -298,6 +299,27 @@ class Originals:
             return []
         title = _read_title(learning)
         return [original for original, theirs in self._originals if _is_near_copy(title, theirs)]
+
+
+def without_twins(hits: Sequence[Hit], before: Iterable[Hit] = ()) -> list[Hit]:
+    """Return the hits without those that say word for word what another one says, or one of those before.
+
+    Of two, a person's is kept, otherwise the older one.
+    """
+    said = {_read_out(hit.learning) for hit in before}
+    kept: dict[tuple[str, ...], Hit] = {}
+    for hit in sorted(hits, key=_rank_twin):
+        kept.setdefault(_read_out(hit.learning), hit)
+    return [hit for hit in hits if (text := _read_out(hit.learning)) not in said and kept[text] is hit]
+
+
+def _rank_twin(hit: Hit) -> tuple[bool, int, str]:
+    return not is_persons(hit.learning), hit.learning.created_at, hit.learning.id
+
+
+def _read_out(learning: Learning) -> tuple[str, ...]:
+    """Return everything that a brief may say of a learning."""
+    return (learning.polarity, *(getattr(learning, name) for name in ("title", *PARAGRAPHS)))
 
 
 def without_copies(learnings: Collection[Learning]) -> list[Learning]:

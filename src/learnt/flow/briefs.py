@@ -18,11 +18,11 @@ from learnt.brief.render import (
     render,
     write_receipt,
 )
-from learnt.brief.select import Choice, Rules, choose, hidden_categories, is_restricted
+from learnt.brief.select import REPEATS, Choice, Rules, choose, hidden_categories, is_restricted, without_twins
 from learnt.clients.registry import loaded_files
 from learnt.errors import LearntError, NotFound, WrongRequest
 from learnt.flow.context import check_rows
-from learnt.flow.injections import given_to_others, injected, record
+from learnt.flow.injections import asks_for_marks, given_to_others, injected, record
 from learnt.model import (
     TEXT_LIMIT,
     TITLE_LIMIT,
@@ -63,6 +63,7 @@ _MAX_OWN = 10
 _ENOUGH_TRUSTED = 10
 _MAX_LEFT_OUT = 5
 STANDING = "stands at the beginning of this brief"
+UNCERTAIN = "does not fit every errand that the agent may have"
 SHOWN_BEFORE = "shown before in this conversation"
 _RECENT_MS = 2 * HOUR_MS
 
@@ -89,6 +90,8 @@ class BriefRequest(Value):
     """A request for a brief; the fields are the keywords of `Memory.brief`."""
 
     text: str
+    or_else: tuple[str, ...] = ()
+    """What the task may be instead, if it is not certain: only learnings that each text alone would be given, are."""
     agent: str = ""
     task: str | None = None
     goal: str = ""
@@ -174,6 +177,12 @@ def brief(context: Context, request: BriefRequest) -> Brief:
     opening = request.opening or Opening()
     already_given |= {hit.learning.id: STANDING for hit in opening.hits}
     hits, reasons = _recall(context, situation, task, already_given, request)
+    said = [*opening.hits, *(hit for hit in hits if reasons.get(hit.learning.id) == SHOWN_BEFORE)]
+    fresh = without_twins([hit for hit in hits if hit.learning.id not in reasons], before=said)
+    reasons = {hit.learning.id: REPEATS for hit in hits if not any(hit is one for one in fresh)} | reasons
+    for other in request.or_else:
+        fits = brief(context, request.replace(text=other, or_else=(), keep=False)).learning_ids
+        reasons = {hit.learning.id: UNCERTAIN for hit in hits if hit.learning.id not in fits} | reasons
     rules = _rules(context, request.max_learnings)
     doubted = [hit.learning.id for hit in hits if not hit.learning.vouched]
     choices = choose(
@@ -190,14 +199,15 @@ def brief(context: Context, request: BriefRequest) -> Brief:
         content=_content(context, task, choices, request, now=now).replace(
             unfinished=opening.unfinished,
             notes=opening.notes,
-            asks_marks=SHOWN_BEFORE not in already_given.values(),  # they are asked for once in a conversation
+            asks_marks=not request.only_new
+            or asks_for_marks(context, task, (choice.hit.learning for choice in choices if not choice.left_out)),
         ),
         choices=choices,
         settings={**rules.as_dict(), "budget_tokens": _budget(context, request.budget_tokens)},
         asked=asked(
             situation, goal=task.goal, exclude_goal=fold(request.exclude_goal or ""), only_new=request.only_new
         ),
-        query=request.text,
+        query="\n".join((request.text, *request.or_else)),
         beside=request.beside,
         max_chars=request.max_chars,
         agent=request.agent,
@@ -278,13 +288,14 @@ def task_for(context: Context, request: BriefRequest, *, now: int) -> Task:
     """Return the stored task of a brief, or a new task made from the text."""
     id = request.task or new_id("task", now)
     stored = tasks.find(context.store.database, id)
-    title = fold(request.text)[:TITLE_LIMIT]
+    text = "" if request.or_else else request.text
+    title = id if request.or_else else fold(text)[:TITLE_LIMIT]
     if stored and stored.title == stored.id and title:
-        return stored.replace(title=title, text=request.text[:TEXT_LIMIT])
+        return stored.replace(title=title, text=text[:TEXT_LIMIT])
     return stored or Task(
         id=id,
         title=title or "(no title)",
-        text=request.text[:TEXT_LIMIT],
+        text=text[:TEXT_LIMIT],
         type=context.redact_line(request.task_type) or "implement",
         goal=context.redact_line(request.goal),
         agent=request.agent,

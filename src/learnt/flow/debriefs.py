@@ -15,7 +15,7 @@ from learnt.errors import LearntError
 from learnt.flow.background import update_when_due
 from learnt.flow.context import Talk
 from learnt.flow.folding import add_or_repeat, refuse
-from learnt.flow.marks import apply_marks
+from learnt.flow.marks import COUNTED_BEFORE, apply_marks
 from learnt.flow.tasks import next_number, settle
 from learnt.flow.turns import debriefed_source
 from learnt.mine.classify import complete, find_kind, find_triggers
@@ -39,10 +39,10 @@ from learnt.project import head_branch, head_commit
 from learnt.store import activity, learnings, mined, missteps, tasks
 from learnt.store.mined import DebriefRecord, Turn
 from learnt.store.regenerations import TASKS_SINCE_UPDATE
-from learnt.text.clean import clean, shorten_middle
+from learnt.text.clean import clean, fold, shorten_middle
 from learnt.text.records import read_fields
 from learnt.text.redact import redact
-from learnt.text.titles import AGENT_ENDED_PREFIX, text_key
+from learnt.text.titles import AGENT_ENDED_PREFIX, cut_text, text_key
 from learnt.weigh import confidence
 
 TYPE_CHECKING = False
@@ -170,6 +170,7 @@ def apply(context: Context, database: Database, body: dict[str, Any]) -> Debrief
     how = {"claimed": record.claim, "by_agent": bool(record.conversation)}
     settle(context, task, attempt, next_model=reading.sigils.next_model, at=record.at, **how)
     debrief = _learn_and_mark(context, database, reading, task)
+    _store_ignored(database, attempt.id, earlier, debrief)
     _store_material(context, task, attempt, record, is_new=earlier is None)
     return debrief.replace(failure=failure, new_task=stored is None)
 
@@ -327,6 +328,15 @@ def _store_material(context: Context, before: Task, attempt: Attempt, record: De
     is_finished = before.status != "done" and tasks.get(database, before.id).status == "done"
     if (is_new and attempt.number == 1) if before.type == "session" else is_finished:
         database.count(TASKS_SINCE_UPDATE)
+
+
+def _store_ignored(database: Database, attempt: str, earlier: Attempt | None, debrief: Debrief) -> None:
+    """Within a transaction: store why parts of an output do not count, also those of earlier turns."""
+    marks = [f"mark on {id}: {reason}" for id, reason in debrief.refusals.items() if reason not in COUNTED_BEFORE]
+    before = earlier.ignored.split("\n") if earlier and earlier.ignored else []
+    lines = list(dict.fromkeys((*before, *map(fold, debrief.ignored), *map(fold, marks))))
+    if lines != before:
+        tasks.note_ignored(database, attempt, cut_text("\n".join(lines), _MAX_SUMMARY_CHARS))
 
 
 def _store_transcript(database: Database, earlier: Attempt, transcript: str) -> None:

@@ -21,7 +21,7 @@ from learnt.clients.kit.events import (
 from learnt.clients.registry import is_interactive
 from learnt.errors import LearntError, NoStore
 from learnt.flow.briefs import BriefRequest, Draft, Opening, asked, assemble, brief
-from learnt.flow.injections import find_origin, injected, record
+from learnt.flow.injections import asks_for_marks, find_origin, injected, record
 from learnt.model import Hit, Task, Value, digest, new_id, text_id
 from learnt.store import fired, learnings, tasks
 from learnt.store.happened import (
@@ -64,6 +64,7 @@ _FORGETTING_SOURCES = ("compact", "clear")
 _SERVED_IN_LOOP = ("agent", "call", "result")
 _AT_CALLS = ("call", "result")
 AT_CALL = ("files", "commands", "tools")
+_ERRANDS_FOLDER = "errands"  # as in store.errands, which is loaded only if there are any
 _LOCKS_FOLDER, _NUMBER_OF_LOCKS = "conversations", 64
 
 # One of these stands in every request to remember something. Whether it is one, the worker decides.
@@ -121,10 +122,19 @@ class Hooks:
         """
         if event.errand:
             _errands().keep(self._context, event)
+        elif event.errand_call or self._leaves_errands(event):
+            _errands().drop(self._context, event)
         reply = Conversation(self._context, event, loop_task=loop_task, began_ns=began_ns).serve()
+        if event.errand and reply.denies:
+            _errands().drop(self._context, event)
         if event.kind == "result" and not self._context.store.spool.is_empty():
             _start_worker(self._context)  # the worker replays the spool
         return reply
+
+    def _leaves_errands(self, event: HookEvent) -> bool:
+        """Return whether a turn begins or ends, so that no errand that is still kept will be run."""
+        begins_or_ends = event.kind in ("prompt", "stop", "end") and not event.agent_id
+        return begins_or_ends and os.path.isdir(os.path.join(self._context.store.place.folder, _ERRANDS_FOLDER))
 
     def is_repeated(self, event: HookEvent) -> bool:
         """Return whether the client has sent the same event to another of our hooks already."""
@@ -135,18 +145,26 @@ class Hooks:
         """Record for `learnt doctor` that a client called a hook."""
         duration_ms = (time.perf_counter_ns() - began_ns) / 1_000_000
         folder, at = self._context.store.place.folder, time.time_ns() // 1_000_000
-        chars, conversation = len(answer), text_id("task", event.conversation)
-        fired.note(folder, event.client, event.kind, at, duration_ms, chars, conversation=conversation)
+        own, whole = (text_id("task", one.conversation) for one in (event, event.replace(agent_id="")))
+        fired.note(folder, event.client, event.kind, at, duration_ms, len(answer), conversation=own, session=whole)
 
-    def last_conversation(self, client: str, *, since: int, live: bool = False) -> str:
-        """Return the conversation in which a client called a hook last, if it has since the given time.
+    def has_fired(self, client: str, *, since: int) -> bool:
+        """Return whether a client has called a hook since the given time."""
+        last = fired.read(self._context.store.place.folder).get(client)
+        return last is not None and last.at >= since
 
-        With `live`, only if that conversation has not ended.
+    def find_live(self, client: str, *, stated: str, since: int) -> tuple[str, bool]:
+        """Return the live conversation of a client that uses a tool, and whether it cannot be told from another one.
+
+        A live one called a hook since the given time, and has not ended. Clients call one before each call of a tool,
+        so if there is only one, it is that. `stated` is the session that the client states, which may be outdated.
         """
         last = fired.read(self._context.store.place.folder).get(client)
-        if last is None or last.at < since or (live and last.event == "end"):
-            return ""
-        return last.conversation
+        live = last.list_live(since=since) if last else []
+        session = stated if stated in live else live[0] if len(live) == 1 else ""
+        if last and session == last.session:
+            return last.conversation, False  # perhaps a sub-agent's
+        return session, len(live) > 1 and not session
 
     def end_turn(self, task: str, said: str, **facts: Any) -> str:
         """Store the agent's last message in a turn, for the worker to debrief; return the attempt's id.
@@ -238,7 +256,7 @@ class Conversation:
             unfinished=unfinished,
             notes=notes,
             ask=ask,
-            asks_marks=bool(hits) and not self.seen_ids(self.task),
+            asks_marks=asks_for_marks(self.context, self.task, (hit.learning for hit in hits)),
         )
         brief = assemble(self._draft(content, hits, occasion))
         return brief if brief.text else None
@@ -337,8 +355,8 @@ class Conversation:
 
     def _brief_agent(self) -> Reply:
         """Brief a sub-agent for its errand, if it is known already; otherwise its first prompt contains it."""
-        errand = _errands().take(self.context, self.event)
-        return self._brief("agent", errand)
+        errands = _errands().take(self.context, self.event)
+        return self._brief("agent", errands[0], or_else=tuple(errands[1:])) if errands else Reply()
 
     def _brief_prompt(self) -> Reply:
         event = self.event
@@ -357,13 +375,16 @@ class Conversation:
         opening = self._find_opening({}, is_new=is_new)
         return self._brief("prompt", event.prompt, ask=how_to_keep or self._find_ask(), opening=opening)
 
-    def _brief(self, occasion: str, text: str, *, ask: str = "", opening: Opening | None = None) -> Reply:
-        """Brief the agent, or a sub-agent, for what it is to do."""
+    def _brief(
+        self, occasion: str, text: str, *, or_else: tuple[str, ...] = (), ask: str = "", opening: Opening | None = None
+    ) -> Reply:
+        """Brief the agent, or a sub-agent, for what it is to do; `or_else` is what it may have to do instead."""
         if not text.strip():
             return Reply()
         event = self.event
         request = BriefRequest(
             text=text,
+            or_else=or_else,
             task=self.id,
             task_type="session",
             agent=event.agent,
@@ -478,7 +499,7 @@ class Conversation:
             return Reply()
         with self._locked():
             rest = find()
-            if rest != found:
+            if rest != found or brief.receipt["asks_marks"]:  # a parallel call may have asked for marks, too
                 brief = self._render(occasion, warning=rest.warning, hits=rest.hits)
             if brief:
                 record(self.context, self.task, brief, began_ns=self._began_ns, warning=rest.warning)

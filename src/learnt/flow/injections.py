@@ -13,15 +13,16 @@ from time import perf_counter_ns
 from learnt.brief.render import GIVEN_TO
 from learnt.store import happened, tasks
 from learnt.system.files import open_to_read
+from learnt.text.recommended import recommends_command
 from learnt.text.titles import key_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
     from learnt.flow.context import Context
     from learnt.flow.warnings import CallWarning
-    from learnt.model import Brief, Task
+    from learnt.model import Brief, Learning, Task
 
 # A hook has little time, so it reads only the end of a longer transcript.
 _MAX_BYTES = 1_000_000
@@ -78,6 +79,23 @@ def injected(context: Context, task: str, *, since: int = 0, missed_too: bool = 
         injections = record.given.brief.injections
         held_out_by_id |= {entry.learning: entry.held_out for entry in injections if entry.injected_at >= since}
     return held_out_by_id
+
+
+def asks_for_marks(context: Context, task: Task, shown: Iterable[Learning]) -> bool:
+    """Return whether a brief in a conversation asks which of its learnings helped: once.
+
+    It does not if hooks see the use of all of them, because each recommends a command.
+    """
+    if all(learning.scope == "project" and recommends_command(learning) for learning in shown):
+        return False
+    # Read the spool first, because a replay may move records to the database meanwhile.
+    pending = [record.given.brief for record in context.store.pending_briefs(task.id)]
+    if any(brief.created_at >= task.fresh_since and brief.receipt["asks_marks"] for brief in pending):
+        return False
+    database = context.store.database
+    origin = tasks.find_origin(database, task.id) if not task.fresh_since else None
+    both = [task.id, origin.id] if origin else [task.id]
+    return not happened.was_asked_for_marks(database, both, since=task.fresh_since)
 
 
 def find_origin(context: Context, task: str, transcript: str) -> str:

@@ -4,7 +4,8 @@ Only the first mark per learning and task is valid, and only if a brief for the 
 changes the learning's confidence in its store, and can be undone. Agents' marks count once per learning and
 conversation, whichever door they come through, and never in the conversation that taught the learning. They are also
 evidence: enough of them vouch for an agent's conclusion, and propose to a person that a learning be retired. They show,
-too, that the learning's brief was delivered.
+too, that the learning's brief was delivered. Where the use of a learning was seen (`successes`), that has counted
+already: a mark takes its place.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
     from learnt.store.database import Database
     from learnt.store.evidence import Evidence
 
-_REPEATED = "marked for this task already"
+_REPEATED, _MARKED_HERE = "marked for this task already", "was marked in this conversation already"
+COUNTED_BEFORE = (_REPEATED, _MARKED_HERE)
+"""Why a mark that has counted does not count again, for example because each turn of a conversation repeats it."""
 
 
 def mark(context: Context, learning: str, task: str, helpful: bool, *, by: str | None = None) -> Learning:
@@ -85,7 +88,11 @@ def undo_mark(context: Context, store: Store, undone: tuple[Event, bool]) -> Non
     if event.what != "mark":
         return
     mark = Mark(
-        learning=event.subject, task=event.reason, helpful="times_helpful" in event.new, at=event.at, who=event.who
+        learning=event.subject,
+        task=event.reason,
+        helpful="times_not_helpful" not in event.new,
+        at=event.at,
+        who=event.who,
     )
     act = happened.remove_mark if is_undone else happened.add_mark
     if is_undone:
@@ -127,7 +134,7 @@ def _reason_against_agent(context: Context, store: Store, id: str, task: str, ta
     if talk.since and learning.created_at >= talk.since and not is_persons(learning):
         return "may have been taught in this very conversation"
     if evidence.is_marked(store.database, id, known_as):
-        return "was marked in this conversation already"
+        return _MARKED_HERE
     return ""
 
 
@@ -156,7 +163,8 @@ def vouch_when_enough(context: Context, database: Database, learning: Learning, 
 def without_mark(context: Context, learning: Learning, undone: tuple[Event, bool]) -> Evidence | None:
     """Return the evidence for a learning after the undo of a mark; None if another change is undone."""
     event, is_undone = undone
-    if event.what != "mark" or not is_undone or "times_helpful" not in event.new:
+    was_counted = "times_helpful" in event.new and "times_not_helpful" not in event.new
+    if event.what != "mark" or not is_undone or not was_counted:
         return None
     counted = _count(context, context.locate(learning.id)[0].database, learning)
     return counted.replace(marked=max(0, counted.marked - 1))
@@ -202,12 +210,14 @@ def _add_mark(context: Context, mark: Mark, *, by: str, talk: Talk) -> bool:
 def _apply_mark(context: Context, database: Database, mark: Mark, *, by: str, talk: Talk) -> None:
     """Within a transaction of the learning's store: count a mark, and draw the conclusions from all marks."""
     conversation = _name_in(context, database, talk.of(context, mark.task))
+    was_used = evidence.has_worked(database, mark.learning, conversation)
     evidence.add(database, mark.learning, conversation, _kind_of(mark), at=mark.at)
 
     def decide(learning: Learning) -> dict[str, Any]:
+        uncounted = _without_use(learning) if was_used else learning
         if by != PERSON and is_persons(learning) and not mark.helpful:
-            return {}
-        changes = _count_mark(mark, learning)
+            return {"confidence": uncounted.confidence, "times_helpful": uncounted.times_helpful}
+        changes = _count_mark(mark, uncounted)
         return changes | vouch_by_evidence(learning.replace(**changes), _count(context, database, learning))
 
     change = Change(what="mark", who=mark.who, at=mark.at, reason=mark.task)
@@ -234,7 +244,26 @@ def _operation_id(context: Context, mark: Mark) -> str:
 
 
 def _count_mark(mark: Mark, learning: Learning) -> dict[str, Any]:
-    changes: dict[str, Any] = {"confidence": confidence.after_mark(learning.confidence, helpful=mark.helpful)}
     if mark.helpful:
-        return {**changes, "times_helpful": learning.times_helpful + 1, "last_helpful_at": mark.at}
-    return {**changes, "times_not_helpful": learning.times_not_helpful + 1}
+        return after_helpful_mark(learning, at=mark.at)
+    return {
+        "confidence": confidence.after_mark(learning.confidence, helpful=False),
+        "times_helpful": learning.times_helpful,
+        "times_not_helpful": learning.times_not_helpful + 1,
+    }
+
+
+def after_helpful_mark(learning: Learning, *, at: int) -> dict[str, Any]:
+    """Return what a helpful mark, or a use that was seen, changes in a learning."""
+    return {
+        "confidence": confidence.after_mark(learning.confidence, helpful=True),
+        "times_helpful": learning.times_helpful + 1,
+        "last_helpful_at": at,
+    }
+
+
+def _without_use(learning: Learning) -> Learning:
+    """Return a learning as if its use in a conversation had not been counted, because the agent marks it itself."""
+    return learning.replace(
+        confidence=confidence.before_helpful_mark(learning.confidence), times_helpful=max(0, learning.times_helpful - 1)
+    )

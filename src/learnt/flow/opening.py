@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from learnt.brief.render import Unfinished
-from learnt.brief.select import without_copies
+from learnt.brief.select import without_copies, without_twins
 from learnt.flow.briefs import Opening
 from learnt.flow.standing import standing
 from learnt.model import NO_REPORT
@@ -29,7 +29,7 @@ def find_opening(conversation: Conversation, before: Mapping[str, Learning], *, 
     permanent = standing(conversation.context, agent=event.agent, client=event.client, proven_only=True)
     shown = {**before, **{learning.id: learning for learning in permanent}}
     return Opening(
-        hits=conversation.unseen(without_copies(shown.values())),
+        hits=without_twins(conversation.unseen(without_copies(shown.values()))),
         unfinished=_list_unfinished(conversation) if is_new else (),
         notes=_list_notes(conversation) if is_new else (),
     )

@@ -1,16 +1,19 @@
-"""Observed successes: what a learning recommends was done after the learning was given, and it worked.
+"""Observed use: what a learning recommends was done after the learning was given, and it worked.
 
 Hooks record which commands succeed in a conversation. The worker compares them with the learnings that the
-conversation had been given before.
+conversation had been given before. A use counts like a helpful mark, once in a conversation, unless the agent marks the
+learning itself: its own word counts instead, before or after. A file that a learning names proves nothing: whoever
+edits it may follow the learning or ignore it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from learnt.flow.context import Context
-from learnt.flow.marks import source_of, vouch_when_enough
+from learnt.flow.marks import after_helpful_mark, source_of, vouch_when_enough
 from learnt.mine.recommend import list_recommended_signs
 from learnt.model import PROGRAM, Learning
 from learnt.store import evidence, learnings, missteps, tasks
@@ -23,7 +26,7 @@ _KEPT_MS = 90 * DAY_MS
 
 
 def count_successes(context: Context, *, reached: Sequence[str] = ()) -> list[str]:
-    """Count the successes since the last call; return the learnings that they vouch for.
+    """Count the uses since the last call; return the learnings that they vouch for.
 
     `reached` are learnings that are now known to have reached an agent, perhaps before successes that were counted.
     """
@@ -36,8 +39,8 @@ def count_successes(context: Context, *, reached: Sequence[str] = ()) -> list[st
         _note_own_successes(database, since=since, until=now)
         ids = sorted({*evidence.list_given_before_runs(database, since=since, until=now), *reached})
         given = learnings.get_all(database, ids).values() if ids else ()
-        unvouched = [learning for learning in given if learning.status == "active" and not learning.vouched]
-        vouched = [learning.id for learning in unvouched if _vouches(context, database, learning, now)]
+        active = [learning for learning in given if learning.status == "active"]
+        vouched = [learning.id for learning in active if _count_uses(context, database, learning, now)]
         evidence.forget_runs(database, before=now - _KEPT_MS)
         evidence.set_counted_until(database, now)
     return vouched
@@ -61,18 +64,30 @@ def _note_own_success(learning: Learning) -> dict[str, Any]:
     return {"last_helpful_at": learning.created_at}
 
 
-def _vouches(context: Context, database: Database, learning: Learning, now: int) -> bool:
-    """Within a transaction: store the successes of what a learning recommends; return whether they vouch for it."""
-    signs = [] if is_copied(learning) else list_recommended_signs(learning)
-    if not signs:
+def _count_uses(context: Context, database: Database, learning: Learning, now: int) -> bool:
+    """Within a transaction: count the uses of what a learning recommends; return whether they vouch for it now."""
+    # Of what was copied from elsewhere, only a person can say that it is any good.
+    signs = [] if is_copied(learning) and not learning.vouched else list_recommended_signs(learning)
+    if not signs or not evidence.has_run(database, signs):
         return False
     runs, after = evidence.count_runs(database, learning, signs)
     if not are_due_to_learning(runs):
         return False
     source = source_of(context, learning)
-    others = sorted({tasks.conversation_of(database, task) for task in after} - {source})
-    new = [other for other in others if evidence.add(database, learning.id, other, evidence.WORKED, at=now)]
-    if new:
-        worked = Change(what="worked", who=PROGRAM, at=now)
-        learnings.change(database, learning.id, lambda _: {"last_helpful_at": now}, worked)
-    return bool(vouch_when_enough(context, database, learning, at=now).vouched)
+    went_well = (task for task in after if not _has_failed(database, task))
+    for conversation in sorted({tasks.conversation_of(database, task) for task in went_well} - {source}):
+        if evidence.add(database, learning.id, conversation, evidence.WORKED, at=now):
+            is_marked = evidence.is_marked(database, learning.id, conversation)
+            decide = partial(_note_use, at=now, is_marked=is_marked)
+            learnings.change(database, learning.id, decide, Change(what="worked", who=PROGRAM, at=now))
+    return not learning.vouched and bool(vouch_when_enough(context, database, learning, at=now).vouched)
+
+
+def _has_failed(database: Database, task: str) -> bool:
+    """Return whether the last attempt at a task failed."""
+    attempts = tasks.attempts(database, task)
+    return bool(attempts) and attempts[0].result == "failed"
+
+
+def _note_use(learning: Learning, *, at: int, is_marked: bool) -> dict[str, Any]:
+    return {"last_helpful_at": at} if is_marked else after_helpful_mark(learning, at=at)

@@ -7,7 +7,7 @@ only once.
 from __future__ import annotations
 
 from learnt.brief.render import FailedBefore, describe_failure
-from learnt.brief.select import Originals
+from learnt.brief.select import Originals, without_twins
 from learnt.flow.context import user_place
 from learnt.flow.hook_events import AT_CALL, MAX_COMMAND_CHARS
 from learnt.mine.complaint import find_error, find_first_line, is_conflict, passes_by_itself, was_aborted
@@ -217,6 +217,7 @@ class ToolCall:
                 if _warns(learning, matches[learning.id]):
                     scoped = learning.replace(scope=store.place.scope)
                     hits.append(Hit(learning=scoped, score=0.0, relevance=1.0, trigger=matches[learning.id]))
+        hits = without_twins(hits)
         originals = Originals(hit.learning for hit in hits)
         seen = conversation.seen_ids(conversation.task) if hits else ()
         fresh = (hit for hit in hits if hit.learning.id not in seen and not originals.of(hit.learning))

@@ -118,7 +118,7 @@ def count(
         by_kind[row["kind"]].add(row["conversation"])
     others = by_kind[HELPFUL] | by_kind[WORKED] if given is None else set(given) - {source, learning.task}
     return Evidence(
-        worked=len(by_kind[WORKED] & others),
+        worked=len((by_kind[WORKED] - by_kind[NOT_HELPFUL]) & others),
         marked=len((by_kind[HELPFUL] - by_kind[WORKED]) & others),
         repeating=len(by_kind[REPEATED] - others),
         rejecting=len(by_kind[NOT_HELPFUL]),
@@ -196,7 +196,7 @@ def list_taught_after_runs(database: Database, *, since: int, until: int) -> lis
 
 
 def list_given_before_runs(database: Database, *, since: int, until: int) -> list[str]:
-    """Return the unvouched learnings that a conversation was given before a command succeeded in it."""
+    """Return the learnings that a conversation was given before a command succeeded in it."""
     return database.column(
         f"""
         select distinct learning.id
@@ -208,12 +208,35 @@ def list_given_before_runs(database: Database, *, since: int, until: int) -> lis
            and command_run.at <= :until
            and injection.delivered_at <= command_run.at
            and learning.status = 'active'
-           and learning.vouched = ''
          order by learning.id
          limit {_MAX_RECENT}
         """,
         since=since,
         until=until,
+    )
+
+
+def has_run(database: Database, signs: Sequence[str]) -> bool:
+    """Return whether any of these commands has succeeded in any conversation."""
+    return database.has(
+        f"select sign from command_run where project = :project and {database.one_of('sign', 'signs')} limit 1",
+        signs=database.list_value(signs),
+    )
+
+
+def has_worked(database: Database, learning: str, conversation: str) -> bool:
+    """Return whether what a learning recommends succeeded in a conversation that was given it."""
+    return database.has(
+        f"""
+        select learning
+          from evidence
+         where project = :project
+           and learning = :learning
+           and conversation = :conversation
+           and kind = '{WORKED}'
+        """,
+        learning=learning,
+        conversation=conversation,
     )
 
 

@@ -368,6 +368,25 @@ def was_briefed(database: Database, task: str, *, since: int) -> bool:
     return database.has(sql, task=task, since=since)
 
 
+def was_asked_for_marks(database: Database, tasks: Sequence[str], *, since: int) -> bool:
+    """Return whether a brief asked for marks since the given time in one of these tasks."""
+    return database.has(
+        f"""
+        select id
+          from brief
+         where project = :project
+           and {database.one_of("task", "tasks")}
+           and created_at >= :since
+           and delivery <> '{MISSED}'
+           and receipt like :asks
+         limit 1
+        """,
+        tasks=database.list_value(tasks),
+        since=since,
+        asks='%"asks_marks": true%',
+    )
+
+
 def count_undecided(database: Database, learnings: Sequence[str]) -> dict[str, int]:
     """Return how often each of these learnings was given in a brief that may or may not have been delivered."""
     rows = database.rows(

@@ -19,7 +19,7 @@ from learnt.text.redact import PURGED, long_enough
 TEXT_COLUMNS = {
     "task": ("title", "text"),
     "failure": ("tried", "reason", "error", "avoid", "suggestion"),
-    "attempt": ("summary",),
+    "attempt": ("summary", "ignored"),
     "brief": ("receipt",),
     "material": ("text",),
     "discovery": ("text", "failed", "error", "worked", "excerpt"),

@@ -25,7 +25,7 @@ UNKNOWN_CONVERSATION = "an agent's shell"
 _MAX_PARENTS = 10
 _FLAGS = ("skip_learnings", "queued")
 _FIXED_IN_CLAIM = ("worker", "host", "pid", "started_at")
-_UNCHANGED = ("task", "number", "model_reason")
+_UNCHANGED = ("task", "number", "model_reason", "ignored")
 _WHERE_CLAIM = "where project = :project and task = :task and attempt = :attempt"
 _SET_MISSING_TITLE = """
     on conflict (project, id) do update
@@ -301,6 +301,12 @@ def add_attempt(database: Database, attempt: Attempt, failure: Failure | None) -
     database.insert("attempt", row, otherwise="on conflict (project, id) do nothing")
     if failure is not None:
         _add_failure(database, failure)
+
+
+def note_ignored(database: Database, attempt: str, ignored: str) -> None:
+    """Store what was ignored in the output of an attempt, and why."""
+    sql = "update attempt set ignored = :ignored where project = :project and id = :attempt"
+    database.execute(sql, attempt=attempt, ignored=ignored)
 
 
 def replace_attempt(database: Database, attempt: Attempt, failure: Failure | None) -> None:

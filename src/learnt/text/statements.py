@@ -27,6 +27,7 @@ _TOKEN = re.compile(
 _PROTOCOLS = frozenset("https ftps smtps imaps ldaps amqps".split())
 _MAKE_SURE = re.compile(r"(?i)\b(?:make|be) sure(?: that| to)?\b")
 _CODE_WORD = re.compile(r"[^\s\"']+")
+_WRITTEN = re.compile(r"[^\W_](?:[\w'-]*\w)?")
 _SPECIFIC = re.compile(r"\d|[_/#@$=+*]|\w[.:]\w|^-|[a-z][A-Z]|^[A-Z]{2,}s?$|\(\)$|^\.")
 _NEGATING = frozenset(
     "not never no none nor neither cannot avoid avoids avoided avoiding stop skip omit nobody nothing "
@@ -331,6 +332,15 @@ def _stem_name(word: str) -> str:
     """Return a name as it is indexed: in code and outside it, `commits` and `commit` are one word."""
     word = word.removesuffix("()").rstrip("/.") or word
     return stem(word) if word.isalpha() and word not in _PROTOCOLS else word
+
+
+def spell(text: str) -> dict[str, str]:
+    """Return how the words of a text are first written, by the forms in which statements contain them."""
+    spelled: dict[str, str] = {}
+    for word in _WRITTEN.findall(text):
+        for form in (_normalise(word.lower()), _stem_name(word.lower())):
+            spelled.setdefault(form, word)
+    return spelled
 
 
 def _normalise(word: str) -> str:

@@ -13,7 +13,7 @@ verdict is `unsure`, and both learnings are kept.
 from __future__ import annotations
 
 from learnt.model import Value
-from learnt.text.statements import find_opposites, read_statement, speaks_of_change
+from learnt.text.statements import find_opposites, read_statement, speaks_of_change, spell
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class _Pair:
         if _is_same_replacement(self._old, self._new) and not (self._adds | self._lacks) & self._specifics:
             return REPEATS, "recommends and rejects the same"
         if slot := find_slot(self._old, self._new):
-            return UNSURE, f"differs: {slot[0]} became {slot[1]}"
+            return UNSURE, f"differs: {self._name(frozenset(slot[:1]))} became {self._name(frozenset(slot[1:]))}"
         return UNRELATED, "says something else"
 
     def _decide_alike(self, share: float) -> tuple[str, str]:
@@ -141,21 +141,21 @@ class _Pair:
         if not (turned & self._old.affirmed and turned & self._old.denied):  # such as “on 500, not on 503”
             turned -= self._old.places & self._new.places
         if turned:
-            return UNSURE, f"perhaps the other side of: {_name(turned)}"
+            return UNSURE, f"perhaps the other side of: {self._name(turned)}"
         if _is_turned_round(self._old, self._new) or not _is_in_order(self._old, self._new):
             return UNSURE, "the same words in another order"
         lost, added = self._old.limits - self._new.limits, self._new.limits - self._old.limits
         if (lost and not self._lacks) or (added and not self._adds) or (lost and added):
-            return UNSURE, f"differs: {_name(lost or added)}"
+            return UNSURE, f"differs: {self._name(lost or added)}"
         if (not self._adds) != (not self._lacks) and share < _MIN_CONTAINED and not self._goes_on():
             return UNSURE, "perhaps about something else"
         if not self._adds:
-            return REPEATS, f"says less: {_name(self._lacks)}" if self._lacks else "says the same"
+            return REPEATS, f"says less: {self._name(self._lacks)}" if self._lacks else "says the same"
         if not self._lacks:
-            return SUPERSEDES, f"says more: {_name(self._adds)}"
+            return SUPERSEDES, f"says more: {self._name(self._adds)}"
         if _is_same_replacement(self._old, self._new) and not (self._adds | self._lacks) & self._specifics:
             return REPEATS, "recommends and rejects the same"
-        return UNSURE, f"differs: {_name(self._lacks)} became {_name(self._adds)}"
+        return UNSURE, f"differs: {self._name(self._lacks)} became {self._name(self._adds)}"
 
     def _goes_on(self) -> bool:
         """Return whether one of the two begins with all that the other says, and goes on."""
@@ -173,13 +173,13 @@ class _Pair:
         """Return in what two statements contradict each other; empty if they do not."""
         turned, on_both_sides = self._list_turned()
         if turned and self._share(turned, self._smaller - on_both_sides) >= _MIN_CONFLICT:
-            return f"the other side of: {_name(turned)}"
+            return f"the other side of: {self._name(turned)}"
         if _is_reversed(self._old, self._new):
             return "the other order"
         old, new = (statement.words | statement.small for statement in (self._old, self._new))
         opposites = find_opposites(old - new, new - old)
         if opposites and self._share(self._shared, self._smaller - opposites) >= _MIN_SHARED:
-            return f"the opposite: {_name(opposites)}"
+            return f"the opposite: {self._name(opposites)}"
         return ""
 
     def _list_turned(self) -> tuple[frozenset[str], frozenset[str]]:
@@ -188,6 +188,13 @@ class _Pair:
         turned = (old.affirmed & new.denied) | (old.denied & new.affirmed)
         agreed = (old.affirmed & new.affirmed) | (old.denied & new.denied)
         return turned - agreed, turned & agreed
+
+    def _name(self, words: frozenset[str]) -> str:
+        """Return some of these words for people, as they are written in the learnings."""
+        spelled = spell(f"{self._newer.text}\n{self._older.text}")
+        named = [spelled.get(word, word) for word in sorted(words)]
+        more = len(named) - _MAX_NAMED
+        return ", ".join(named[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
 
     def _share(self, part: frozenset[str], whole: frozenset[str]) -> float:
         return _share(part, whole, self._specifics)
@@ -258,9 +265,3 @@ def _share(part: frozenset[str], whole: frozenset[str], specifics: frozenset[str
     """Return the share of some words in others, where specifics count more."""
     total = sum(_SPECIFIC_WEIGHT if word in specifics else 1.0 for word in whole)
     return sum(_SPECIFIC_WEIGHT if word in specifics else 1.0 for word in part) / total if total else 0.0
-
-
-def _name(words: frozenset[str]) -> str:
-    named = sorted(words)
-    more = len(named) - _MAX_NAMED
-    return ", ".join(named[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -171,6 +171,11 @@ def after_mark(confidence: float, *, helpful: bool) -> float:
     return _within_bounds(confidence + (_HELPFUL if helpful else _NOT_HELPFUL))
 
 
+def before_helpful_mark(confidence: float) -> float:
+    """Return the confidence without one helpful mark."""
+    return _within_bounds(confidence - _HELPFUL)
+
+
 def after_like(confidence: float) -> float:
     """Return the confidence after one like."""
     return _within_bounds(confidence + _LIKE)

@@ -45,8 +45,12 @@ def adapt_event(event: HookEvent, payload: Mapping[str, Any]) -> HookEvent | Non
 
 
 def _identity(payload: Mapping[str, Any]) -> str:
-    """Return what all hooks are sent for one event: its time and all else but the folder, which can be a hook's own."""
-    fields = {key: payload[key] for key in sorted(payload) if key != "cwd"}
+    """Return what all hooks are sent for one event: its time and all else but the folder, which can be a hook's own.
+
+    A call has an id, so its time does not matter, which may be that of the hook.
+    """
+    own = ("cwd", "timestamp") if payload.get("tool_use_id") else ("cwd",)
+    fields = {key: payload[key] for key in sorted(payload) if key not in own}
     return digest(json.dumps(fields, default=str)) if "timestamp" in payload else ""
 
 

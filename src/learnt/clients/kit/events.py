@@ -27,6 +27,9 @@ PATHS = ("file_path", "filePath", "absolute_path", "notebook_path", "path")
 COMMANDS = ("command", "cmd")
 _PATCHES = ("input", "patch", "patchText")
 _FOLDERS = ("workdir", "dir_path")
+# What clients call an event's name and its session; the latter are those that VS Code documents.
+_EVENT_NAMES = ("hook_event_name", "hookEventName")
+_SESSIONS = ("session_id", "sessionId")
 _SHELL_OPTIONS = ("-c", "-lc", "-Command", "/c")
 _PATCH_HEADINGS = ("*** Update File: ", "*** Add File: ", "*** Delete File: ")
 # A hook has little time, so it reads only the beginning and the end of a longer text.
@@ -41,6 +44,7 @@ _SPEAKERS = (
     *(b'"assistant"', b'"assistant.message"'),
     *(b'"%s"' % client.name.encode() for client in registry.CLIENTS if client.speaks_by_name),
 )
+_IN_BACKGROUND = "Async agent launched"  # how the result of a call begins that started a sub-agent
 _BY_CLIENT = b'"isApiErrorMessage":true'  # the client wrote this message, after a service error
 # The arguments of these slash commands are for the client. The text after others, such as `/plan`, is a task.
 _SLASH_COMMANDS = frozenset(
@@ -85,6 +89,8 @@ class HookEvent(Value):
     """For a call that starts a sub-agent, what the sub-agent is to do, if no later event tells it."""
     errand_for: str = ""
     """The kind of that sub-agent."""
+    errand_call: str = ""
+    """The id of that call; for a result, of the call that starts no sub-agent any more."""
     failed: bool | None = None
     """For a result, whether the call failed; None if this is unknown, or if it neither failed nor succeeded."""
     output: str = ""
@@ -117,8 +123,8 @@ class HookEvent(Value):
 
 def read_event(payload: Mapping[str, Any], client: str) -> HookEvent | None:
     """Return the event in a payload; None if it is not served. `client` is empty if the caller does not know it."""
-    name = _text(payload.get("hook_event_name"))
-    kind, session = registry.KINDS.get(name), _text(payload.get("session_id"))
+    name = _text(first_value(payload, _EVENT_NAMES))
+    kind, session = registry.KINDS.get(name), _text(first_value(payload, _SESSIONS))
     if kind is None or not session:
         return None
     event = HookEvent(
@@ -195,21 +201,26 @@ def shows_messages(event: HookEvent) -> bool:
 def answer(event: HookEvent, text: str, *, denies: bool = False, message: str = "") -> str:
     """Return the hook output that passes a text to the model, or that denies a call; `message` is for the person.
 
-    A call of our own server's tools is permitted, so that a client need not be told in a project's settings.
+    A call of our own server's tools is permitted in the same answer, unless it is denied, so that a client need not be
+    told in a project's settings.
     """
     client = registry.find(event.client)
-    if client and client.own_tools and event.kind == "call" and event.tool.startswith(client.own_tools):
-        return _as_json({"hookSpecificOutput": {"hookEventName": event.name, "permissionDecision": "allow"}})
-    if not text:
+    permits = {"permissionDecision": "allow"} if client and not denies and _is_own_tool(event, client) else {}
+    if not text and not permits:
         return tell_person(message) if message else ""
     if event.is_end:
         return _as_json({"decision": client.stop_decision, "reason": text}) if client and event.may_go_on else ""
     if denies and client and client.deny_format == "decision":
         return _as_json({"decision": "deny", "reason": text})
-    body = {"permissionDecision": "deny", "permissionDecisionReason": text} if denies else {"additionalContext": text}
-    told = {"systemMessage": message} if message else {}
-    top = body if client and "top" in client.context_levels and not denies else {}
-    return _as_json({"hookSpecificOutput": {"hookEventName": event.name, **body}, **top, **told})
+    told = {"additionalContext": text} if text else {}
+    body = {"permissionDecision": "deny", "permissionDecisionReason": text} if denies else {**permits, **told}
+    top = told if client and "top" in client.context_levels and not denies else {}
+    shown = {"systemMessage": message} if message else {}
+    return _as_json({"hookSpecificOutput": {"hookEventName": event.name, **body}, **top, **shown})
+
+
+def _is_own_tool(event: HookEvent, client: registry.Client) -> bool:
+    return bool(client.own_tools) and event.kind == "call" and event.tool.startswith(client.own_tools)
 
 
 def tell_person(text: str) -> str:
@@ -262,18 +273,33 @@ def _add_tool(event: HookEvent, payload: Mapping[str, Any]) -> HookEvent:
         paths = (path,) if path else _list_patched(command_line(first_value(arguments, (*_PATCHES, *COMMANDS))))
         event = event.replace(paths=paths)
     if event.kind == "call":
-        return _add_errand(event.replace(tool=tool), arguments)
+        return _add_errand(event.replace(tool=tool), payload, arguments)
     failed, output = _result(event, payload, runs=does == "run")
-    return event.replace(tool=tool, failed=failed, output=last_words(output, _MAX_OUTPUT_LENGTH))
+    event = _end_errand(event.replace(tool=tool), payload)
+    return event.replace(failed=failed, output=last_words(output, _MAX_OUTPUT_LENGTH))
 
 
-def _add_errand(event: HookEvent, arguments: Mapping[str, Any]) -> HookEvent:
-    client = registry.find(event.client or registry.DEFAULT)
-    if client is None or event.tool not in client.errand_tools:
+def _add_errand(event: HookEvent, payload: Mapping[str, Any], arguments: Mapping[str, Any]) -> HookEvent:
+    if not _starts_agent(event):
         return event
     texts = filter(None, (_text(arguments.get(key)) for key in ("description", "prompt")))
     errand = beginning_and_end("\n".join(texts), _HALF_PROMPT_LENGTH)
-    return event.replace(errand=errand, errand_for=_text(arguments.get("subagent_type")))
+    call = _text(payload.get("tool_use_id"))
+    return event.replace(errand=errand, errand_for=_text(arguments.get("subagent_type")), errand_call=call)
+
+
+def _end_errand(event: HookEvent, payload: Mapping[str, Any]) -> HookEvent:
+    """Add the call that started a sub-agent, unless the sub-agent works in the background: it may not have begun."""
+    response = payload.get("tool_response")
+    status = _text(response.get("status")) if isinstance(response, dict) else ""
+    if not _starts_agent(event) or status == "async_launched" or whole_output(response).startswith(_IN_BACKGROUND):
+        return event
+    return event.replace(errand_call=_text(payload.get("tool_use_id")))
+
+
+def _starts_agent(event: HookEvent) -> bool:
+    client = registry.find(event.client or registry.DEFAULT)
+    return client is not None and event.tool in client.errand_tools
 
 
 def _result(event: HookEvent, payload: Mapping[str, Any], *, runs: bool) -> tuple[bool | None, str]:

@@ -31,7 +31,7 @@ _MEANINGS = {
     "implication": "how it should change future work",
     "action": "the specific change to make",
 }
-_TRIGGERS = {
+TRIGGERS = {
     "files": ("--on-file", "GLOB", "a pattern for the files it is about"),
     "commands": ("--on-command", "COMMAND", "a command it is about"),
     "errors": ("--on-error", "TEXT", "an error message it helps with"),
@@ -238,7 +238,7 @@ def add_fields(parser: Parser) -> None:
     polarity = parser.add_mutually_exclusive_group()
     polarity.add_argument("--do", dest="polarity", action="store_const", const="do", help="something to do")
     polarity.add_argument("--avoid", dest="polarity", action="store_const", const="avoid", help="something to avoid")
-    for field, (option, metavar, meaning) in _TRIGGERS.items():
+    for field, (option, metavar, meaning) in TRIGGERS.items():
         parser.add_argument(option, action="append", dest=f"on_{field}", metavar=metavar, help=f"{meaning}; repeatable")
     parser.add_argument("--origin", choices=ORIGINS, help="who it comes from; default: person")
     parser.add_argument("--goal", metavar="NAME", help="the goal it was learnt for")

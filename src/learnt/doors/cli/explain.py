@@ -71,6 +71,7 @@ def _describe_attempt(report: AttemptReport) -> list[str]:
         lines += [f"{what}: {id}: {title or PURGED}" for id, title in learnings.items()]
     if not any(effects.values()):
         lines.append("it taught nothing new, and had no valid marks")
+    lines += [f"ignored: {reason}" for reason in attempt.ignored.splitlines()]
     return [line for line in (*lines, *_describe_failure(report.failure)) if line]
 
 

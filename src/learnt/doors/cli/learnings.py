@@ -33,7 +33,7 @@ from learnt.weigh.confidence import EVIDENCE, NOBODY, PERSON, impact, is_persons
 
 _FILTERS = ("domain", "category", "tag", "goal", "kind", "min_confidence", "scope", "limit", "offset")
 _MAX_EXAMINED = 20
-_NEAREST = {"repeats": "is known already", "supersedes": "goes beyond", "contradicts": "contradicts"}
+_NEAREST = {"repeats": "is known already as", "supersedes": "goes beyond", "contradicts": "contradicts"}
 _MAX_SIMILAR = 3
 _STAGES = {"trial": "unproven", "proven": "proven", "retired": "retired"}
 _VOUCHERS = {PERSON: "vouched by a person", EVIDENCE: "vouched by evidence", NOBODY: "vouched by nobody yet: on trial"}
@@ -60,11 +60,11 @@ def add_run(arguments: Arguments) -> None:
         known = [(learning, memory.similar(learning, limit=len(added) + 1)) for learning in added[:_MAX_EXAMINED]]
     report_redactions(memory)
     new = {learning.id for learning in added}
-    for learning, similar in known:
-        _note_nearest(learning, [one for one in similar if one.learning.id not in new])
     records = [as_record(learning) for learning in added]
     lines = [f"Added {learning.id}: {learning.title}{_describe_occasions(learning)}" for learning in added]
     print_result(arguments, records[0] if len(records) == 1 else records, "\n".join(lines))
+    for learning, similar in known:
+        _note_nearest(learning, [one for one in similar if one.learning.id not in new])
 
 
 def _describe_occasions(learning: Learning) -> str:
@@ -87,8 +87,10 @@ def _note_nearest(added: Learning, similar: Sequence[Similar]) -> None:
     nearest = next((one for one in similar if one.verdict in _NEAREST), None)
     if nearest is not None:
         other = nearest.learning
-        how = _NEAREST[nearest.verdict]
-        note(f"{added.id} {how} ({nearest.verdict.reason}): {other.id} ({other.status}) {other.title}")
+        known = f"{other.id} ({other.status}; {nearest.verdict.reason}): {other.title}"
+        note(f"{added.id} {_NEAREST[nearest.verdict]} {known}")
+        if nearest.verdict != "contradicts":
+            note(f"`learnt supersede {other.id} {added.id}` keeps only the new one")
 
 
 def list_arguments(parser: Parser) -> None:

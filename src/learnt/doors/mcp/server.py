@@ -39,6 +39,17 @@ _MAX_NAME_CHARS = 60
 _GREETINGS = ("initialize", "server/discover")
 # Arguments that some clients add to every tool; they are ignored silently.
 _CLIENT_ARGUMENTS = ("wait_for_previous",)
+# What a parameter must be, in the words of JSON, by the kind of mistake.
+_EXPECTED = {
+    "tuple_type": "it must be a list of texts",
+    "string_type": "it must be a text",
+    "bool_type": "it must be true or false",
+    "bool_parsing": "it must be true or false",
+    "int_type": "it must be a whole number",
+    "int_parsing": "it must be a whole number",
+    "int_from_float": "it must be a whole number",
+    "missing": "it is missing",
+}
 _READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 _ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
 
@@ -165,7 +176,10 @@ def _describe_error(error: BaseException, usage: str = "") -> str:
         if isinstance(cause, LearntError):
             return format_error(cause)
         if isinstance(cause, ValidationError):
-            mistakes = [f"`{'.'.join(map(str, mistake['loc']))}`: {mistake['msg']}" for mistake in cause.errors()]
+            mistakes = [
+                f"`{'.'.join(map(str, mistake['loc']))}`: {_EXPECTED.get(mistake['type'], mistake['msg'])}"
+                for mistake in cause.errors()
+            ]
             return format_error(LearntError("; ".join(mistakes), hint=usage))
         if isinstance(cause, OSError):
             return format_error(LearntError(cause.strerror or str(cause), hint="`learnt doctor` may show the reason"))

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from learnt.clients.registry import client_name, conversation_of_shell
 from learnt.doors.mcp.words import fence_lines, format_brief, format_cache, format_learning, format_learnings, prompt
@@ -37,11 +37,14 @@ _RECENT_MS = 30 * DAY_MS
 _TaskId = Annotated[
     str, Field(description="The id that `brief` gave, task_…; where hooks brief you, this conversation if left out")
 ]
-_Paths = Annotated[tuple[str, ...], Field(description="Files that are worked on")]
+# A single text is a list of one.
+_Texts = Annotated[tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)]
+_Paths = Annotated[_Texts, Field(description="Files that are worked on")]
 _WHEN = (
     "A few situations or symptoms in which it will matter again, in the words in which a user would put them, not in "
     "those of the learning; at most 8, of 100 characters"
 )
+_UNCLEAR = "Several conversations are open in this project, and the client does not tell which one calls"
 _Command = Annotated[str, Field(description="A command that is about to run")]
 
 
@@ -80,7 +83,8 @@ class Tools:
                 asked_by="tool",
                 client=_caller_client(),
             )
-        return format_brief(brief)
+            remark = "" if task else self._remark(memory)
+        return format_brief(brief) + remark
 
     def recall(
         self,
@@ -102,10 +106,10 @@ class Tools:
         action: Annotated[str, Field(description="What exactly to do next time")] = "",
         context: Annotated[str, Field(description="What you were working on")] = "",
         avoid: Annotated[bool, Field(description="Whether it is something to avoid")] = False,
-        when: Annotated[tuple[str, ...], Field(description=_WHEN)] = (),
-        tags: Annotated[tuple[str, ...], Field(description="Words to find it by")] = (),
-        files: Annotated[tuple[str, ...], Field(description="Files that it is about, as patterns: src/*.py")] = (),
-        commands: Annotated[tuple[str, ...], Field(description="Commands that it is about")] = (),
+        when: Annotated[_Texts, Field(description=_WHEN)] = (),
+        tags: Annotated[_Texts, Field(description="Words to find it by")] = (),
+        files: Annotated[_Texts, Field(description="Files that it is about, as patterns: src/*.py")] = (),
+        commands: Annotated[_Texts, Field(description="Commands that it is about")] = (),
         task: _TaskId = "",
     ) -> str:
         """Call this once you know something that will help with other tasks here; it starts on trial."""
@@ -123,10 +127,11 @@ class Tools:
                 task=task,
             )
             similar = memory.similar(learning, _MAX_SIMILAR) if is_new else []
+            remark = "" if task else self._remark(memory)
         redacted = f"\nsecrets redacted: {memory.redactions}" if memory.redactions else ""
         known = "" if learning.status == "active" else f" ({learning.status})"
         others = "".join(f"\nsimilar ({one.verdict}): {one.learning.id}" for one in similar)
-        return f"{'Kept' if is_new else f'Known already{known}'}: {learning.id}{others}{redacted}"
+        return f"{'Kept' if is_new else f'Known already{known}'}: {learning.id}{others}{redacted}{remark}"
 
     def debrief(
         self,
@@ -156,7 +161,8 @@ class Tools:
             report = memory.debrief(
                 task or memory.tasks.new_id(), output, result=result or None, model=model, agent=CALLER.get()
             )
-        return "\n".join(describe_debrief(report, has_given_task=bool(task), verbose=True))
+            remark = "" if task else self._remark(memory)
+        return "\n".join(describe_debrief(report, has_given_task=bool(task), verbose=True)) + remark
 
     def mark(
         self,
@@ -169,7 +175,8 @@ class Tools:
         with self._open() as memory:
             task = task or self._conversation_of_hooks(memory)
             if not task:
-                raise WrongRequest("`task` is missing", hint="give the id that `brief` gave, task_…")
+                missing = f"`task` is missing. {_UNCLEAR}" if self._remark(memory) else "`task` is missing"
+                raise WrongRequest(missing, hint="give the id that `brief` gave, task_…")
             marked = memory.mark(learning, task, helpful)
         return describe_mark(marked, helpful=helpful)
 
@@ -224,18 +231,29 @@ class Tools:
         """Return whether a client's hooks have been called here of late, so that they brief its conversations."""
         try:
             with Memory.open(self._folder, create=False) as memory:
-                return bool(memory.hooks.last_conversation(client_name(caller), since=self._started_at - _RECENT_MS))
+                return memory.hooks.has_fired(client_name(caller), since=self._started_at - _RECENT_MS)
         except (LearntError, OSError):
             return False
 
     def _conversation_of_hooks(self, memory: Memory) -> str:
-        """Return the task of the caller's conversation, if its hooks have been called since this server started.
+        """Return the task of the caller's conversation, if its hooks have been called since this server started."""
+        return self._find_conversation(memory)[0]
 
-        Unless the call states it, it is the conversation of this client whose hook was called last: clients call one
-        before each call of a tool.
+    def _find_conversation(self, memory: Memory) -> tuple[str, bool]:
+        """Return the same, and whether it cannot be told from another open conversation.
+
+        What the call states counts first, then what the environment states, if that conversation is open. Otherwise the
+        only one that is open is meant.
         """
-        last = memory.hooks.last_conversation(_caller_client(), since=self._started_at, live=True)
-        return text_id("task", STATED.get()) if last and STATED.get() else last
+        session = _stated_by_environment()
+        found, is_unclear = memory.hooks.find_live(_caller_client(), stated=session, since=self._started_at)
+        if STATED.get() and (found or is_unclear):
+            return text_id("task", STATED.get()), False
+        return found, is_unclear
+
+    def _remark(self, memory: Memory) -> str:
+        """Return why a task of its own is used for this call, if hooks brief the conversation that makes it."""
+        return f"\n{_UNCLEAR}: this is kept apart from them." if self._find_conversation(memory)[1] else ""
 
     def _conversation(self, memory: Memory) -> dict[str, Any]:
         """Return the conversation that the caller takes part in.
@@ -245,8 +263,9 @@ class Tools:
         own = os.environ.get("LEARNT_TASK", "")
         if is_id("task", own):
             return {"conversation": own}
-        stated = STATED.get() or conversation_of_shell(os.environ, of=_caller_client())
-        known = self._conversation_of_hooks(memory) or (text_id("task", stated) if stated else "")
+        found, is_unclear = self._find_conversation(memory)
+        stated = text_id("task", STATED.get()) if STATED.get() else _stated_by_environment()
+        known = found or ("" if is_unclear else stated)
         if known:
             return {"conversation": known}
         name = f"mcp {os.getpid()} {self._started_at} {CALLER.get()}"
@@ -268,6 +287,12 @@ class Tools:
 def _caller_client() -> str:
     """Return the name under which the calling client's activity is stored; empty if it is unknown."""
     return client_name(CALLER.get().partition(": ")[2])
+
+
+def _stated_by_environment() -> str:
+    """Return the task of the session that the client states in our environment; empty if it does not."""
+    stated = conversation_of_shell(os.environ, of=_caller_client())
+    return text_id("task", stated) if stated else ""
 
 
 def _reap_children() -> None:

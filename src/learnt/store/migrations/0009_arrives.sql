@@ -3,3 +3,4 @@ alter table brief add column delivery text not null default '' check (delivery i
 -- When the learning first reached the agent in this task. What was injected before has been counted as delivered.
 alter table injection add column delivered_at bigint;
 update injection set delivered_at = injected_at where held_out = 0;
+alter table attempt add column ignored text not null default ''; -- what was ignored in its output, and why, on a line each
