@@ -19,7 +19,7 @@ from learnt.model import text_id
 from learnt.store import deliveries, evidence, happened
 from learnt.store.happened import BriefRecord
 from tests.conftest import Clock
-from tests.support.transcripts import answered, claude, used, written
+from tests.support.transcripts import answered, claude, copilot, used, written
 
 TASK = text_id("task", "claude s-1 ")
 TILL, SCALE = "Close the drawer before counting the till", "Warm the scale before weighing apples"
@@ -175,6 +175,59 @@ def test_without_a_transcript_that_shows_hooks_it_stays_unknown(memory: Memory, 
 
     assert talk.deliveries() == ["unknown"]
     assert memory.get(learning.id).times_injected == 0
+
+
+@pytest.mark.parametrize("arrives", [True, False])
+def test_what_a_sub_agent_of_copilot_was_given_stands_in_the_transcript_of_its_conversation(
+    memory: Memory, clock: Clock, tmp_path: Path, alone: None, arrives: bool
+) -> None:
+    learning = memory.add(TILL)
+    path = tmp_path / "events.jsonl"
+    common = {"agent_id": "a-1", "agent_type": "task", "parent_agent_id": "p-1", "timestamp": "x"}
+    records = [copilot("session.start", sessionId="p-1"), copilot("hook.start", agent="a-1")]
+
+    def tell(name: str, **fields: Any) -> str:
+        event = read_event({"hook_event_name": name, **fields}, "copilot")
+        assert event is not None
+        return memory.hooks.serve(event, loop_task="", began_ns=time.perf_counter_ns()).text
+
+    said = tell("UserPromptSubmit", session_id="a-1", prompt="count the till", **common)
+    assert learning.id in said
+    records.append(copilot("user.message", agent="a-1", content="", transformedContent=said if arrives else "count"))
+    for agent in ("a-1", ""):
+        at = datetime.fromtimestamp(clock() / 1000, UTC).isoformat(timespec="milliseconds")
+        records.append({**copilot("assistant.message", agent=agent, content="Done."), "timestamp": at})
+    own = {"session_id": "p-1", "transcript_path": written(path, records), "last_assistant_message": "Done."}
+    tell("SubagentStop", **own, **common)
+    tell("Stop", **own, timestamp="y")
+    memory.worker.catch_up()
+
+    (brief,) = memory.reports.activity(what="brief").entries
+    assert (brief.delivery, brief.occasion) == ("delivered" if arrives else "not delivered", "agent")
+    assert memory.get(learning.id).times_injected == int(arrives)
+
+
+def test_what_a_plugin_saw_in_the_requests_is_delivered_and_nothing_else(memory: Memory, alone: None) -> None:
+    learning = memory.add(TILL)
+
+    def tell(name: str, session: str, **fields: Any) -> str:
+        event = read_event({"hook_event_name": name, "session_id": session, **fields}, "opencode")
+        assert event is not None
+        return memory.hooks.serve(event, loop_task="", began_ns=time.perf_counter_ns()).text
+
+    for session, sends in (("seen", True), ("dropped", False), ("open", None)):
+        said = tell("UserPromptSubmit", session, prompt="count the till")
+        if sends is not None:
+            given = [said.split('"')[1]] if sends else ["brief_of_others"]
+            tell("Stop", session, last_assistant_message="Done.", given=given)
+        memory.worker.catch_up()
+
+    entries = memory.reports.activity(what="brief").entries
+    assert [entry.delivery for entry in entries] == ["unknown", "not delivered", "delivered"]
+    assert memory.get(learning.id).times_injected == 1
+    tell("Stop", "dropped", last_assistant_message="Done.", given=[entries[1].id])
+    memory.worker.catch_up()
+    assert memory.get(learning.id).times_injected == 2, "a later request may contain it"
 
 
 def test_what_somebody_asked_for_is_delivered_at_once(memory: Memory) -> None:
