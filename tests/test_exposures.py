@@ -60,6 +60,7 @@ def dropped(story: Story) -> Iterator[dict[str, Any]]:
 def written(path: Path, content: str) -> Iterator[dict[str, Any]]:
     """Let a file have another content for a while."""
     before = path.read_bytes() if path.exists() else None
+    path.parent.mkdir(exist_ok=True)
     path.write_text(content)
     try:
         yield {}
@@ -120,7 +121,7 @@ WAYS: dict[str, tuple[str, Way, bool]] = {
     "nothing": ("copilot", nothing, True),
     "text dropped": ("copilot", dropped, False),
     "server disabled": ("copilot", without_server, True),
-    "hooks off": ("copilot", replaces("home/.copilot/settings.json", {"disableAllHooks": True}), False),
+    "hooks off": ("copilot", replaces("project/.github/copilot/settings.json", {"disableAllHooks": True}), False),
     "untrusted": ("copilot", replaces("home/.copilot/config.json", {"trustedFolders": []}), False),
     "nothing in gemini": ("gemini", nothing, True),
     "sub-folder": ("gemini", below, False),
