@@ -177,34 +177,37 @@ def test_without_a_transcript_that_shows_hooks_it_stays_unknown(memory: Memory, 
     assert memory.get(learning.id).times_injected == 0
 
 
-@pytest.mark.parametrize("arrives", [True, False])
 def test_what_a_sub_agent_of_copilot_was_given_stands_in_the_transcript_of_its_conversation(
-    memory: Memory, clock: Clock, tmp_path: Path, alone: None, arrives: bool
+    memory: Memory, clock: Clock, tmp_path: Path, alone: None
 ) -> None:
     learning = memory.add(TILL)
-    path = tmp_path / "events.jsonl"
-    common = {"agent_id": "a-1", "agent_type": "task", "parent_agent_id": "p-1", "timestamp": "x"}
     records = [copilot("session.start", sessionId="p-1"), copilot("hook.start", agent="a-1")]
 
     def tell(name: str, **fields: Any) -> str:
-        event = read_event({"hook_event_name": name, **fields}, "copilot")
+        event = read_event({"hook_event_name": name, "timestamp": "x", **fields}, "copilot")
         assert event is not None
         return memory.hooks.serve(event, loop_task="", began_ns=time.perf_counter_ns()).text
 
-    said = tell("UserPromptSubmit", session_id="a-1", prompt="count the till", **common)
-    assert learning.id in said
-    records.append(copilot("user.message", agent="a-1", content="", transformedContent=said if arrives else "count"))
-    for agent in ("a-1", ""):
+    def speak(agent: str) -> None:
         at = datetime.fromtimestamp(clock() / 1000, UTC).isoformat(timespec="milliseconds")
         records.append({**copilot("assistant.message", agent=agent, content="Done."), "timestamp": at})
-    own = {"session_id": "p-1", "transcript_path": written(path, records), "last_assistant_message": "Done."}
-    tell("SubagentStop", **own, **common)
-    tell("Stop", **own, timestamp="y")
+
+    for agent, arrives in (("a-1", True), ("a-2", False)):
+        sub_agent = {"agent_id": agent, "agent_type": "task", "parent_agent_id": "p-1"}
+        said = tell("UserPromptSubmit", session_id=agent, prompt="count the till", **sub_agent)
+        assert learning.id in said
+        sent = said if arrives else "count the till"
+        records.append(copilot("user.message", agent=agent, content="", transformedContent=sent))
+        speak(agent)
+        tell("SubagentStop", session_id="p-1", last_assistant_message="Done.", **sub_agent)
+    speak("")
+    path = written(tmp_path / "events.jsonl", records)
+    tell("Stop", session_id="p-1", transcript_path=path, last_assistant_message="Done.")
     memory.worker.catch_up()
 
-    (brief,) = memory.reports.activity(what="brief").entries
-    assert (brief.delivery, brief.occasion) == ("delivered" if arrives else "not delivered", "agent")
-    assert memory.get(learning.id).times_injected == int(arrives)
+    entries = memory.reports.activity(what="brief").entries
+    assert [(one.delivery, one.occasion) for one in entries] == [("not delivered", "agent"), ("delivered", "agent")]
+    assert memory.get(learning.id).times_injected == 1
 
 
 def test_what_a_plugin_saw_in_the_requests_is_delivered_and_nothing_else(memory: Memory, alone: None) -> None:
