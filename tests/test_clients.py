@@ -697,7 +697,7 @@ def test_no_client_loads_much(tmp_path: Path) -> None:
 PROVIDED = {
     "run": ("build_call", "read_report", "format_progress"),
     "hooks": ("read_result",),
-    "transcript": ("recognises", "steps", "about", "find", "given", "records_hooks"),
+    "transcript": ("recognises", "steps", "about", "find", "list_given_texts", "records_hooks"),
     "setup": ("targets", "next_step", "find_switch", "find_trust"),
 }
 

@@ -294,9 +294,7 @@ def test_a_conversation_that_was_compacted_is_briefed_anew(told: Told) -> None:
         assert request.count(PINNED) == request.count(f"{MATCHED} [") == 1
     assert "Ship it, with the harbour key" in asked[0]
     given = [one for one in told.story.told("activity")["activity"] if one["occasion"] == "compaction"]
-    # opencode is told again with each request, which it does not record.
-    arrived = "unknown" if told.client == "opencode" else "delivered"
-    assert [(one["client"], one["delivery"]) for one in given] == [(told.client, arrived)]
+    assert [(one["client"], one["delivery"]) for one in given] == [(told.client, "delivered")]
 
 
 def test_what_was_compacted_is_briefed_at_its_next_prompt(told: Told) -> None:

@@ -1068,15 +1068,19 @@ globalThis.Bun = {
 }
 const { Learnt } = await import("./learnt.mjs")
 const hooks = await Learnt({ directory: process.cwd() })
-const before = (callID, command) =>
-  hooks["tool.execute.before"]({ tool: "bash", sessionID: "s1", callID }, { args: { command } })
-const after = async (callID, text, exit) => {
+const before = (callID, command, sessionID = "s1") =>
+  hooks["tool.execute.before"]({ tool: "bash", sessionID, callID }, { args: { command } })
+const after = async (callID, text, exit, sessionID = "s1") => {
   const state = { output: text, metadata: { exit } }
-  await hooks["tool.execute.after"]({ tool: "bash", sessionID: "s1", callID }, state)
+  await hooks["tool.execute.after"]({ tool: "bash", sessionID, callID }, state)
   if (state.output !== text) throw new Error("opencode would print what is for the model")
-  const messages = [{ info: { role: "assistant", sessionID: "s1" }, parts: [{ type: "tool", state }] }]
-  await hooks["experimental.chat.messages.transform"]({}, { messages })
+  const messages = [{ info: { role: "assistant", sessionID }, parts: [{ type: "tool", state }] }]
+  await hooks["experimental.chat.messages.transform"]?.({}, { messages })
   return messages[0].parts[0].state.output
+}
+const stop = async (sessionID = "s1") => {
+  await hooks["experimental.text.complete"]({ sessionID }, { text: "Done." })
+  await hooks.event({ event: { type: "session.idle", properties: { sessionID } } })
 }
 """
 
@@ -1099,7 +1103,7 @@ def opencode(project: Path) -> Callable[[str], list[str]]:
 
 
 def test_opencode_hears_what_was_said_before_a_call_that_threw(
-    shop: Callable[..., Client], opencode: Callable[[str], list[str]], monkeypatch: pytest.MonkeyPatch
+    project: Path, shop: Callable[..., Client], opencode: Callable[[str], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LEARNT_BEFORE_TOOL", "tell")
     shop()
@@ -1110,12 +1114,21 @@ def test_opencode_hears_what_was_said_before_a_call_that_threw(
         told.push(await after("c2", "a list", 0))
         await before("c3", "ls")
         told.push(await after("c3", "a list", 0))
+        await stop()
+        delete hooks["experimental.chat.messages.transform"]
+        await before("c4", "{FAILS}", "s2")
+        await after("c4", "shipped", 0, "s2")
+        await stop("s2")
         """
     )
 
     assert thrown.startswith("a list\n\n")
     assert ERROR in thrown
     assert other == "a list"
+    with Memory.open(project) as memory:
+        memory.worker.catch_up()
+        entries = memory.reports.activity(what="warning").entries
+    assert [entry.delivery for entry in entries] == ["not delivered", "delivered"], "it counts if it was sent"
 
 
 @pytest.mark.parametrize(("exit_code", "is_known"), [("0", False), ("null", True)])

@@ -19,7 +19,7 @@ from learnt.model import text_id
 from learnt.store import deliveries, evidence, happened
 from learnt.store.happened import BriefRecord
 from tests.conftest import Clock
-from tests.support.transcripts import answered, claude, used, written
+from tests.support.transcripts import answered, claude, copilot, used, written
 
 TASK = text_id("task", "claude s-1 ")
 TILL, SCALE = "Close the drawer before counting the till", "Warm the scale before weighing apples"
@@ -180,6 +180,62 @@ def test_without_a_transcript_that_shows_hooks_it_stays_unknown(memory: Memory, 
 
     assert talk.deliveries() == ["unknown"]
     assert memory.get(learning.id).times_injected == 0
+
+
+def test_what_a_sub_agent_of_copilot_was_given_stands_in_the_transcript_of_its_conversation(
+    memory: Memory, clock: Clock, tmp_path: Path, alone: None
+) -> None:
+    learning = memory.add(TILL)
+    records = [copilot("session.start", sessionId="p-1"), copilot("hook.start", agent="a-1")]
+
+    def tell(name: str, **fields: Any) -> str:
+        event = read_event({"hook_event_name": name, "timestamp": "x", **fields}, "copilot")
+        assert event is not None
+        return memory.hooks.serve(event, loop_task="", began_ns=time.perf_counter_ns()).text
+
+    def speak(agent: str) -> None:
+        at = datetime.fromtimestamp(clock() / 1000, UTC).isoformat(timespec="milliseconds")
+        records.append({**copilot("assistant.message", agent=agent, content="Done."), "timestamp": at})
+
+    for agent, arrives in (("a-1", True), ("a-2", False)):
+        sub_agent = {"agent_id": agent, "agent_type": "task", "parent_agent_id": "p-1"}
+        said = tell("UserPromptSubmit", session_id=agent, prompt="count the till", **sub_agent)
+        assert learning.id in said
+        sent = said if arrives else "count the till"
+        records.append(copilot("user.message", agent=agent, content="", transformedContent=sent))
+        speak(agent)
+        tell("SubagentStop", session_id="p-1", last_assistant_message="Done.", **sub_agent)
+    speak("")
+    path = written(tmp_path / "events.jsonl", records)
+    tell("Stop", session_id="p-1", transcript_path=path, last_assistant_message="Done.")
+    memory.worker.catch_up()
+
+    entries = memory.reports.activity(what="brief").entries
+    assert [(one.delivery, one.occasion) for one in entries] == [("not delivered", "agent"), ("delivered", "agent")]
+    assert memory.get(learning.id).times_injected == 1
+
+
+def test_what_a_plugin_saw_in_the_requests_is_delivered_and_nothing_else(memory: Memory, alone: None) -> None:
+    learning = memory.add(TILL)
+
+    def tell(name: str, session: str, **fields: Any) -> str:
+        event = read_event({"hook_event_name": name, "session_id": session, **fields}, "opencode")
+        assert event is not None
+        return memory.hooks.serve(event, loop_task="", began_ns=time.perf_counter_ns()).text
+
+    for session, sends in (("seen", True), ("dropped", False), ("open", None)):
+        said = tell("UserPromptSubmit", session, prompt="count the till")
+        if sends is not None:
+            given = [said.split('"')[1]] if sends else ["brief_of_others"]
+            tell("Stop", session, last_assistant_message="Done.", given=given)
+        memory.worker.catch_up()
+
+    entries = memory.reports.activity(what="brief").entries
+    assert [entry.delivery for entry in entries] == ["unknown", "not delivered", "delivered"]
+    assert memory.get(learning.id).times_injected == 1
+    tell("Stop", "dropped", last_assistant_message="Done.", given=[entries[1].id])
+    memory.worker.catch_up()
+    assert memory.get(learning.id).times_injected == 2, "a later request may contain it"
 
 
 def test_what_somebody_asked_for_is_delivered_at_once(memory: Memory) -> None:

@@ -77,22 +77,25 @@ def test_a_hook_is_answered_from_the_mirror_and_its_brief_reaches_the_server(hoo
 
 
 def test_what_did_not_arrive_is_said_again_and_what_arrived_is_not_once_the_mirror_knows(
-    hook: Memory, memory: Memory
+    hook: Memory, memory: Memory, clock: Clock
 ) -> None:
-    briefs = {
-        task: hook.brief("count the till", task=task, task_type="session", only_new=True, asked_by="hook")
-        for task in ("task_1", "task_2")
-    }
+    briefs = {}
+    for task in ("task_0", "task_1", "task_2"):
+        briefs[task] = hook.brief("count the till", task=task, task_type="session", only_new=True, asked_by="hook")
+        clock.advance(days=40 if task == "task_0" else 0)
     memory.worker.catch_up()
     store = memory.context.store
     with store.transaction():
-        deliveries.miss(store.database, briefs["task_1"].id)
+        for task in ("task_0", "task_1"):
+            deliveries.miss(store.database, briefs[task].id)
         happened.deliver(store.database, briefs["task_2"].id)
     memory.worker.catch_up()
 
     (given,) = briefs["task_2"].learning_ids
     assert hook.get(given).times_injected == memory.get(given).times_injected == 1
     assert [prompted(hook, "count the till", task=task) for task in ("task_1", "task_2")] == [[given], []]
+    found = {task: happened.get_brief(hook.context.store.database, brief.id) for task, brief in briefs.items()}
+    assert [found[task].delivery for task in briefs] == ["", "missed", "delivered"], "an old one is not asked for"
 
 
 def test_explain_tells_how_old_the_mirror_was(hook: Memory, memory: Memory, project: Path, clock: Clock) -> None:

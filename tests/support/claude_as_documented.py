@@ -33,6 +33,7 @@ class ClaudeAsDocumented(Story):
         choose: Callable[[str], Reply | None] = lambda body: None,
         words: tuple[str, ...] = (),
         environ: Mapping[str, str] = MappingProxyType({}),
+        folder: str = "",
     ) -> list[str]:
         """Have a conversation; return all texts in each request that the model would be sent."""
         done = _Conversation(self, environ)

@@ -107,12 +107,16 @@ class Story:
         choose: Callable[[str], Reply | None] = lambda body: None,
         words: tuple[str, ...] = (),
         environ: Mapping[str, str] = MappingProxyType({}),
+        folder: str = "",
     ) -> list[str]:
-        """Have a new conversation with the client; return all texts in each request that its model received."""
+        """Have a new conversation with the client, in the project or in a folder of it.
+
+        Return all texts in each request that its model received.
+        """
         self.begin(*replies, choose=choose)
         done = subprocess.run(
             [*self.start(), *words],
-            cwd=self.project,
+            cwd=self.project / folder,
             input=prompt,
             env={**self.environ, **environ},
             capture_output=True,

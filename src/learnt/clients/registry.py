@@ -89,8 +89,6 @@ class Client(Value):
     """How a hook prevents a call: `permission` or `decision`."""
     stop_decision: str = ""
     """The decision with which a hook makes the agent go on at the end of a turn; empty if a hook cannot."""
-    unrecorded: tuple[str, ...] = ()
-    """The occasions on which what a hook says is not in the client's transcript, although the model is given it."""
     speaks_by_name: bool = False
     """Whether transcripts identify the agent by the client's name instead of `assistant`."""
     reports: str = ""
@@ -209,7 +207,6 @@ CLIENTS = (
             **dict.fromkeys(("edit", "multiedit", "write", "patch", "apply_patch"), "edit"),
             "read": "read",
         },
-        unrecorded=("compaction",),
         keeps_database=True,
         reports="cost",
         models_need_provider=True,

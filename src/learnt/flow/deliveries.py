@@ -3,6 +3,8 @@
 A brief whose id stands in a text that the model was given is delivered; one that is only a line of ours, if the model
 was given such a line. It was missed if the agent went on after it and the transcript does not contain it, although it
 contains what hooks say. Everything else stays unknown.
+
+A plugin of ours that sees the requests to the model reports at the end of a turn which briefs were in them.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from learnt.errors import LearntError, TryAgain
 from learnt.flow.context import Context
 from learnt.flow.history import size_or_0
 from learnt.flow.injections import confirm_delivery
+from learnt.model import DELIVERED
 from learnt.store import deliveries, mined, session_database
 from learnt.store.deliveries import TaskTranscript, UndecidedBrief
 from learnt.text.times import MONTH_MS
@@ -30,13 +33,14 @@ def decide_deliveries(context: Context, *, deadline: float = float("inf")) -> tu
     """
     database = context.store.database
     undecided = deliveries.list_undecided(database, since=context.clock() - MONTH_MS)
+    reached = _accept_reports(context, [brief for brief in undecided if brief.reported not in ("", brief.delivery)])
+    undecided = [brief for brief in undecided if brief.reported != DELIVERED]
     transcripts = deliveries.list_transcripts(database, sorted({brief.task for brief in undecided}))
-    sizes_read = mined.sizes_read(database, [name_for_briefs(one.transcript) for one in transcripts])
-    reached: list[str] = []
+    sizes_read = mined.sizes_read(database, [name_for_briefs(one) for one in transcripts])
     remarks: list[str] = []
     for one in transcripts:
         size = size_or_0(one.transcript)
-        if not size or sizes_read.get(name_for_briefs(one.transcript)) == size:
+        if not size or sizes_read.get(name_for_briefs(one)) == size:
             continue
         if time.monotonic() > deadline:
             break
@@ -48,9 +52,22 @@ def decide_deliveries(context: Context, *, deadline: float = float("inf")) -> tu
     return reached, remarks
 
 
-def name_for_briefs(transcript: str) -> str:
-    """Return the name under which it is recorded how much of a transcript has been searched for briefs."""
-    return f"given {transcript}"
+def _accept_reports(context: Context, briefs: Sequence[UndecidedBrief]) -> list[str]:
+    reached: list[str] = []
+    if not briefs:
+        return reached
+    with context.store.transaction():
+        for brief in briefs:
+            if brief.reported == DELIVERED:
+                reached += confirm_delivery(context, brief.id)
+            else:
+                deliveries.miss(context.store.database, brief.id)
+    return reached
+
+
+def name_for_briefs(one: TaskTranscript) -> str:
+    """Return the name under which it is recorded how much of a transcript has been searched for a task's briefs."""
+    return f"given {f'{one.task} ' if one.of_parent else ''}{one.transcript}"
 
 
 def _belongs(brief: UndecidedBrief, transcript: TaskTranscript, transcripts: Sequence[TaskTranscript]) -> bool:
@@ -65,15 +82,15 @@ def _belongs(brief: UndecidedBrief, transcript: TaskTranscript, transcripts: Seq
 def _decide(context: Context, one: TaskTranscript, size: int, briefs: Sequence[UndecidedBrief]) -> list[str]:
     found = _find_briefs(one.transcript)
     given = [brief for brief in briefs if (brief.id in found.ids if brief.has_id else found.has_notice)]
-    others = [brief for brief in briefs if brief not in given and not brief.delivery and _is_recorded(brief)]
-    missed = _find_missed(one.transcript, others) if found.is_complete and others else []
+    others = [brief for brief in briefs if brief not in given and not brief.delivery]
+    missed = _find_missed(one, others) if found.is_complete and others else []
     reached: list[str] = []
     with context.store.transaction():
         for brief in given:
             reached += confirm_delivery(context, brief.id)
         for brief in missed:
             deliveries.miss(context.store.database, brief.id)
-        source, at = name_for_briefs(one.transcript), context.clock()
+        source, at = name_for_briefs(one), context.clock()
         mined.note_read(context.store.database, source, size=size, task=one.task, at=at)
     return reached
 
@@ -87,17 +104,13 @@ def _find_briefs(transcript: str) -> GivenBriefs:
         return GivenBriefs()  # it is no transcript that we can read
 
 
-def _is_recorded(brief: UndecidedBrief) -> bool:
-    """Return whether the client records what hooks say on this occasion."""
-    client = registry.find(brief.client)
-    return client is not None and brief.occasion not in client.unrecorded
-
-
-def _find_missed(transcript: str, briefs: Sequence[UndecidedBrief]) -> list[UndecidedBrief]:
+def _find_missed(one: TaskTranscript, briefs: Sequence[UndecidedBrief]) -> list[UndecidedBrief]:
     """Return the briefs after which the agent went on."""
     own, aside = _AgentProgress(), _AgentProgress()
-    for step in steps(transcript, session_database):
+    for step in steps(one.transcript, session_database):
         (aside if step.aside else own).follow(step)
+    if one.of_parent:  # it may contain other sub-agents, too, so this one must have ended
+        return [brief for brief in briefs if aside.is_after(brief) and brief.created_at <= one.started_at]
     # If only a sub-agent acted, the transcript is the sub-agent's own.
     progress = own if own.acted_at else aside
     return [brief for brief in briefs if progress.is_after(brief)]

@@ -33,6 +33,7 @@ from learnt.store.happened import (
     ForkRecord,
     NoticeRecord,
     PromptRecord,
+    ReportRecord,
     list_given_warnings,
     unshown_notices,
     was_briefed,
@@ -201,6 +202,9 @@ class Conversation:
             "end": self._end_turn,
         }
         kind = self.event.kind
+        if self.event.given is not None:  # also where the loop debriefs
+            report = ReportRecord(task=self.id, given=self.event.given, at=self.now)
+            self.context.store.spool_for_later(report)
         is_served = not self._loop_task or kind in _SERVED_IN_LOOP or (kind == "prompt" and self.event.agent_id)
         handler = handlers.get(kind) if is_served else None
         if handler is None or self.event.is_end:

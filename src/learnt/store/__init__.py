@@ -318,9 +318,9 @@ class Store:
     def _applier(self, kind: str) -> Applier:
         apply = self._appliers.get(kind) or happened.APPLY.get(kind)
         if apply is None:
-            from learnt.store import missteps
+            from learnt.store import deliveries, missteps
 
-            apply = missteps.APPLY.get(kind)
+            apply = missteps.APPLY.get(kind) or deliveries.APPLY.get(kind)
         if apply is None:
             raise WrongRequest(f"this version does not support records of the kind `{kind}`")
         return apply

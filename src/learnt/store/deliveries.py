@@ -1,13 +1,13 @@
 """Whether the briefs of hooks reached the agent.
 
-A client may drop what a hook says, so such a brief is undecided until the client's transcript shows it. Once a brief is
-delivered (`happened.deliver`), it stays so, whatever becomes of the transcript; one that was missed may still turn out
-to be delivered.
+A client may drop what a hook says, so such a brief is undecided until the client's transcript shows it, or a plugin of
+ours that saw the requests to the model reports it. Once a brief is delivered (`happened.deliver`), it stays so,
+whatever becomes of the transcript; one that was missed may still turn out to be delivered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from learnt.model import DELIVERED, MISSED, Value
@@ -26,6 +26,8 @@ class UndecidedBrief(Value):
     occasion: str
     created_at: int
     delivery: str
+    reported: str
+    """What a plugin of ours says about it; empty if there is none, or it has not said anything yet."""
     has_id: bool
     """Whether its text contains its id. If not, it is only a line that asks the agent for something."""
 
@@ -36,6 +38,8 @@ class TaskTranscript(Value):
     task: str
     transcript: str
     started_at: int
+    of_parent: bool
+    """Whether it is that of the conversation which a sub-agent works for, because the client keeps no other."""
 
 
 class Deliveries(Value):
@@ -51,7 +55,7 @@ def list_undecided(database: Database, *, since: int) -> list[UndecidedBrief]:
     """Return the briefs of hooks that are not known to be delivered, oldest first."""
     rows = database.rows(
         f"""
-        select id, task, client, occasion, created_at, delivery, receipt
+        select id, task, client, occasion, created_at, delivery, reported, receipt
           from brief
          where project = :project
            and created_at >= :since
@@ -64,6 +68,33 @@ def list_undecided(database: Database, *, since: int) -> list[UndecidedBrief]:
     return [UndecidedBrief.from_row(row, has_id=_has_id(read_json(row["receipt"]))) for row in rows]
 
 
+def apply_report(database: Database, body: Mapping[str, Any]) -> None:
+    """Within a transaction: store which of a conversation's briefs were in the requests to the model."""
+    rows = database.rows(
+        f"""
+        select id, receipt
+          from brief
+         where project = :project
+           and task = :task
+           and created_at <= :at
+           and asked_by = 'hook'
+           and delivery <> '{DELIVERED}'
+        """,
+        task=body["task"],
+        at=body["at"],
+    )
+    for row in rows:
+        is_given = (row["id"] if _has_id(read_json(row["receipt"])) else "notice") in body["given"]
+        database.execute(
+            "update brief set reported = :reported where project = :project and id = :id",
+            reported=DELIVERED if is_given else MISSED,
+            id=row["id"],
+        )
+
+
+APPLY: dict[str, Callable[[Database, Any], None]] = {"report": apply_report}
+
+
 def _has_id(receipt: Mapping[str, Any]) -> bool:
     return any(receipt.get(part) for part in _FENCED)
 
@@ -72,16 +103,25 @@ def list_transcripts(database: Database, tasks: Sequence[str]) -> list[TaskTrans
     """Return the transcripts of these tasks, oldest first; only the loop's tasks have several."""
     rows = database.rows(
         f"""
-        select task, transcript, started_at
+        select task, transcript, started_at, 0 as of_parent, started_at as at
           from attempt
          where project = :project
            and {database.one_of("task", "tasks")}
            and transcript <> ''
-         order by started_at, id
+         union all
+        select attempt.task, parents.transcript, attempt.started_at, 1, parents.started_at
+          from attempt
+          join task on task.project = attempt.project and task.id = attempt.task
+          join attempt as parents on parents.project = task.project and parents.task = task.parent
+         where attempt.project = :project
+           and {database.one_of("attempt.task", "tasks")}
+           and attempt.transcript = ''
+           and parents.transcript <> ''
+         order by started_at, at, transcript
         """,
         tasks=database.list_value(tasks),
     )
-    return [TaskTranscript.from_row(row) for row in rows]
+    return [TaskTranscript.from_row(row, of_parent=bool(row["of_parent"])) for row in rows]
 
 
 def miss(database: Database, id: str) -> None:

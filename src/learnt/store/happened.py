@@ -159,6 +159,17 @@ class ForkRecord(Value):
         return self.task.as_dict()
 
 
+class ReportRecord(Value):
+    """A plugin of ours saw the requests to the model in a conversation, up to the end of a turn."""
+
+    kind = "report"
+    as_body = Value.as_dict
+    task: str
+    given: Sequence[str]
+    """What of ours was in them: the ids of briefs, and `notice` for a line without an id."""
+    at: int
+
+
 class PendingNotice(Value):
     """Something to tell once in a conversation."""
 

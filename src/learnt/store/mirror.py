@@ -61,6 +61,16 @@ _TASK_TABLES = {
 _SHARED_TABLES = ("task", "attempt", "failure")
 # These columns only increase, and their local values can be ahead of the server's.
 _GROWING_COLUMNS = {"task": ("fresh_since", "updated_at")}
+# Older ones are not decided any more.
+_UNDECIDED = f"""
+    select id, task
+      from brief
+     where project = :project
+       and created_at >= :since
+       and delivery <> '{DELIVERED}'
+     order by created_at desc, id
+     limit {_BATCH_ROWS}
+"""
 _DECIDED = "project = :project and delivery <> ''"
 _DECIDE = f"""
     update brief
@@ -211,7 +221,7 @@ def _copy_changes(mirror: Mirror, server: Store) -> bool:
                     learnings.put_copy(target, learning)
             _put_tasks(target, source, since)
             _put_notices(target, source, since)
-            _put_deliveries(target, source)
+            _put_deliveries(target, source, now)
             _put_missteps(target, source, since)
             _finish(target, source, now)
     return True
@@ -332,19 +342,16 @@ def _put_notices(target: Database, source: Database, since: int) -> None:
         target.insert("notice", {**row, "project": target.project}, otherwise=kept)
 
 
-def _put_deliveries(target: Database, source: Database) -> None:
-    """Copy which of the mirror's briefs reached the agent, and when their learnings first did."""
-    undecided = target.rows(
-        f"select id, task from brief where project = :project and delivery <> '{DELIVERED}' order by id"
-    )
-    for start in range(0, len(undecided), _BATCH_ROWS):
-        batch = undecided[start : start + _BATCH_ROWS]
-        ids, tasks = [row["id"] for row in batch], sorted({row["task"] for row in batch})
-        decided = f"select id, delivery from brief where {source.one_of('id', 'ids')} and {_DECIDED}"
-        target.execute_many(_DECIDE, source.rows(decided, ids=source.list_value(ids)))
-        which = source.one_of("task", "tasks")
-        given = f"select learning, task, delivered_at from injection where {which} and {_GIVEN}"
-        target.execute_many(_GIVE, source.rows(given, tasks=source.list_value(tasks)))
+def _put_deliveries(target: Database, source: Database, now: int) -> None:
+    """Copy which of the mirror's latest briefs reached the agent, and when their learnings first did."""
+    undecided = target.rows(_UNDECIDED, since=now - _RECENT_MS)
+    if not undecided:
+        return
+    ids, tasks = [row["id"] for row in undecided], sorted({row["task"] for row in undecided})
+    decided = f"select id, delivery from brief where {source.one_of('id', 'ids')} and {_DECIDED}"
+    target.execute_many(_DECIDE, source.rows(decided, ids=source.list_value(ids)))
+    given = f"select learning, task, delivered_at from injection where {source.one_of('task', 'tasks')} and {_GIVEN}"
+    target.execute_many(_GIVE, source.rows(given, tasks=source.list_value(tasks)))
 
 
 def _signs(database: Database) -> set[str]:

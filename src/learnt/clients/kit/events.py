@@ -36,6 +36,7 @@ _PATCH_HEADINGS = ("*** Update File: ", "*** Add File: ", "*** Delete File: ")
 _HALF_PROMPT_LENGTH = 50_000
 _HALF_MESSAGE_LENGTH = 200_000
 _MAX_OUTPUT_LENGTH = 20_000
+_MAX_GIVEN = 10_000
 _MAX_TRANSCRIPT_BYTES = 2_000_000
 _FORKS = "SubagentStop"  # internal forks, for example for a summary, also send it, but without an agent's name
 _WITHOUT_WORDS = "StopFailure"  # its last message is not the agent's: the client reports the failure in it
@@ -96,6 +97,9 @@ class HookEvent(Value):
     output: str = ""
     said: str | None = None
     """For a stop, the agent's last message; None if the client does not send it."""
+    given: tuple[str, ...] | None = None
+    """For a stop, what of ours was in the requests to the model, if a plugin of ours saw them: the ids of briefs, and
+    `notice` for a line without an id. None if nobody saw them."""
     goes_on: bool = False
     """For a stop, whether a hook has made the agent go on already."""
     transcript: str = ""
@@ -156,8 +160,13 @@ def _add_content(event: HookEvent, payload: Mapping[str, Any]) -> HookEvent:
         is_told = event.name != _WITHOUT_WORDS
         text = payload.get("last_assistant_message", payload.get("prompt_response")) if is_told else None
         said = beginning_and_end(text, _HALF_MESSAGE_LENGTH) if isinstance(text, str) else None
-        return event.replace(said=said, goes_on=payload.get("stop_hook_active") is not False)
+        goes_on = payload.get("stop_hook_active") is not False
+        return event.replace(said=said, goes_on=goes_on, given=_list_given(payload.get("given")))
     return _add_tool(event, payload) if event.kind in ("call", "result") else event
+
+
+def _list_given(names: object) -> tuple[str, ...] | None:
+    return tuple(filter(None, map(_text, names[:_MAX_GIVEN]))) if isinstance(names, list) else None
 
 
 def _find_sender(name: str, payload: Mapping[str, Any], client: str) -> str:

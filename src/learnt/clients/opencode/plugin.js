@@ -17,6 +17,7 @@ export const Learnt = async ({ directory }) => {
   const said = new Map() // session → all its words since the last stop
   const calls = new Map() // call → its arguments
   const untold = new Map() // session → what is to be said with its next result: a call that throws has none
+  const given = new Map() // session → our texts in the messages for its model since the last stop: ids, or "notice"
   let missing = false
 
   const tell = (hook_event_name, sessionID, more = {}) => {
@@ -59,7 +60,9 @@ export const Learnt = async ({ directory }) => {
     said.delete(sessionID)
     const last_assistant_message = texts.join("\n\n")
     const name = parents.has(sessionID) ? "SubagentStop" : "Stop"
-    tell(name, sessionID, { last_assistant_message, ...transcript(sessionID) })
+    const sent = [...(given.get(sessionID) ?? [])]
+    given.delete(sessionID)
+    tell(name, sessionID, { last_assistant_message, given: sent, ...transcript(sessionID) })
   }
 
   // Within a turn nobody writes a message after a compaction, so that nothing could be told with it.
@@ -93,6 +96,20 @@ export const Learnt = async ({ directory }) => {
       const parts = message.parts?.map(reveal) ?? []
       if (parts.some((part, number) => part !== message.parts[number])) messages[at] = { ...message, parts }
     })
+  }
+
+  // Only this proves that the model was given a text: that it is stored does not.
+  const noteGiven = (messages) => {
+    for (const { info, parts } of messages) {
+      const ours = given.get(info?.sessionID) ?? new Set()
+      for (const part of parts ?? []) {
+        const texts = part.type === "tool" ? [part.state?.output, part.state?.error] : [part.text]
+        const isSent = part.type === "tool" ? !part.state?.time?.compacted : info?.role === "user" && !part.ignored
+        for (const text of isSent ? texts.filter((one) => typeof one === "string") : [])
+          for (const [, id] of text.matchAll(/<learnt(?:-brief id="(\w+)"|>)/g)) ours.add(id ?? "notice")
+      }
+      if (ours.size) given.set(info.sessionID, ours)
+    }
   }
 
   const keep = (sessionID, text) => {
@@ -153,6 +170,7 @@ export const Learnt = async ({ directory }) => {
       const messages = output?.messages ?? []
       tellAgain(messages)
       revealAll(messages)
+      noteGiven(messages)
     }),
 
     "tool.execute.before": async (input, output) => {

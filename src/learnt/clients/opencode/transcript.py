@@ -79,18 +79,17 @@ def about(path: str) -> kit.About:
 
 
 def list_given_texts(record: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the texts in a message that the model was given."""
+    """Yield the texts in a message that the model was given, without those that only our plugin can add to it."""
     for part in kit.blocks(record.get("parts")):
-        if part.get("type") == "text" and dig(record, "info", "role") == "user":
+        if part.get("type") == "text" and dig(record, "info", "role") == "user" and not part.get("ignored"):
             yield text_of(part.get("text"))
         elif part.get("type") == "tool":
             yield from (text_of(dig(part, "state", key)) for key in ("output", "error"))
-            yield text_of(dig(part, "state", "metadata", "learnt"))  # our plugin adds it to the output for the model
 
 
 def records_hooks(record: Mapping[str, Any]) -> bool:
-    """Return True: what our plugin adds to messages and results is recorded."""
-    return True
+    """Return False: what our plugin adds to messages and results is not recorded; it reports that itself."""
+    return False
 
 
 def steps_of(info: object, messages: Iterable[Mapping[str, Any]]) -> Iterator[kit.Step]:
