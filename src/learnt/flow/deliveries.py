@@ -3,6 +3,9 @@
 A brief whose id stands in a text that the model was given is delivered; one that is only a line of ours, if the model
 was given such a line. It was missed if the agent went on after it and the transcript does not contain it, although it
 contains what hooks say. Everything else stays unknown.
+
+The transcript shows, too, whether an agent went on after a warning: it said or called something once it had the result
+of the call. A call that began before the warning may return after it, so hooks cannot tell.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from learnt.errors import LearntError, TryAgain
 from learnt.flow.context import Context
 from learnt.flow.history import size_or_0
 from learnt.flow.injections import confirm_delivery
-from learnt.store import deliveries, mined, session_database
+from learnt.store import deliveries, mined, missteps, session_database
 from learnt.store.deliveries import TaskTranscript, UndecidedBrief
 from learnt.text.times import MONTH_MS
 
@@ -66,13 +69,19 @@ def _decide(context: Context, one: TaskTranscript, size: int, briefs: Sequence[U
     found = _find_briefs(one.transcript)
     given = [brief for brief in briefs if (brief.id in found.ids if brief.has_id else found.has_notice)]
     others = [brief for brief in briefs if brief not in given and not brief.delivery and _is_recorded(brief)]
-    missed = _find_missed(one.transcript, others) if found.is_complete and others else []
+    others = others if found.is_complete else []
+    warnings = [brief for brief in given if brief.warns]
+    progress = _read_progress(one.transcript) if others or warnings else _AgentProgress()
     reached: list[str] = []
     with context.store.transaction():
         for brief in given:
             reached += confirm_delivery(context, brief.id)
-        for brief in missed:
-            deliveries.miss(context.store.database, brief.id)
+        for brief in others:
+            if progress.is_after(brief):
+                deliveries.miss(context.store.database, brief.id)
+        for brief in warnings:
+            if at := progress.find_reaction(brief):
+                missteps.note_seen(context.store.database, brief.task, at, brief=brief.id)
         source, at = name_for_briefs(one.transcript), context.clock()
         mined.note_read(context.store.database, source, size=size, task=one.task, at=at)
     return reached
@@ -93,14 +102,12 @@ def _is_recorded(brief: UndecidedBrief) -> bool:
     return client is not None and brief.occasion not in client.unrecorded
 
 
-def _find_missed(transcript: str, briefs: Sequence[UndecidedBrief]) -> list[UndecidedBrief]:
-    """Return the briefs after which the agent went on."""
+def _read_progress(transcript: str) -> _AgentProgress:
     own, aside = _AgentProgress(), _AgentProgress()
     for step in steps(transcript, session_database):
         (aside if step.aside else own).follow(step)
     # If only a sub-agent acted, the transcript is the sub-agent's own.
-    progress = own if own.acted_at else aside
-    return [brief for brief in briefs if progress.is_after(brief)]
+    return own if own.acted_at else aside
 
 
 class _AgentProgress:
@@ -109,18 +116,24 @@ class _AgentProgress:
     def __init__(self) -> None:
         self.acted_at = 0
         self._result_at = 0
-        self._read_result_at = 0
+        self._reactions: dict[int, int] = {}
+        """When the agent first acted after each result that it had last, in the order of the transcript."""
 
     def follow(self, step: Step) -> None:
         if step.kind == "result":
             self._result_at = max(self._result_at, step.at)
         elif step.kind in _AGENT_STEPS:
             self.acted_at = max(self.acted_at, step.at)
-            self._read_result_at = self._result_at
+            self._reactions.setdefault(self._result_at, step.at)
 
     def is_after(self, brief: UndecidedBrief) -> bool:
         """Return whether the agent acted after a brief; one that was given before a call arrives with its result."""
         client = registry.find(brief.client)
         if brief.occasion == "tool" and client is not None and client.hears_before_call:
-            return self._read_result_at >= brief.created_at
+            return self.find_reaction(brief) > 0
         return self.acted_at > brief.created_at
+
+    def find_reaction(self, brief: UndecidedBrief) -> int:
+        """Return when the agent first acted after a result that came after a brief; 0 if it did not."""
+        acted = (acted_at for result_at, acted_at in self._reactions.items() if result_at >= brief.created_at)
+        return next(acted, 0)
