@@ -23,6 +23,7 @@ from learnt.doors.hook import CALLS
 from learnt.errors import WrongRequest
 from learnt.model import text_id
 from learnt.store import missteps
+from learnt.system import watched
 from tests.support.deliveries import deliver_all
 from tests.support.doors import Learnt
 from tests.support.hooks import HOW_TO_KEEP, Client
@@ -169,6 +170,7 @@ def test_a_call_that_concerns_nothing_passes_by_without_a_database(
     edit = {"tool_name": "Edit", "tool_input": {"file_path": "a.crate"}}
     assert "Label each crate" in shop().hear("PreToolUse", **edit), "in the user-wide store"
     catch_up()
+    assert watched.is_current(str(project / ".learnt")), "also after the user-wide store has changed"
     assert "Label each crate" in shop(session="later").hear("PreToolUse", **edit)
 
 

@@ -289,20 +289,32 @@ class ToolCall:
         }
 
 
-def watch_calls(context: Context) -> None:
-    """Write down which words a call must contain to concern anything, so that hooks before other calls end early."""
-    own, *others = context.sound_stores()
-    if own.place.address or own.place.read_only or watched.has_file(own.place.folder):
-        return
-    files = [*context.settings_files, *(f"{path}{ending}" for path in _other_paths(context) for ending in ("", "-wal"))]
-    with own.transaction():
-        words = {word for misstep in missteps.list_replaced(own.database) for word in _list_words(misstep)}
-        any_file = False
-        for store in (own, *others):
-            for kind, anchors in index.list_anchors(store.database, AT_CALL).items():
-                any_file = any_file or (kind == "files" and ANY in anchors)
-                words |= {anchor for anchor in anchors if anchor != ANY}
-        watched.write(own.place.folder, words, any_file=any_file, database=own.place.path, others=files)
+class WatchedCalls:
+    """The words without which a call concerns nothing (`system.watched`)."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def update(self) -> None:
+        """Write the words down if they may have changed, so that hooks before other calls end early."""
+        own, *others = self._context.sound_stores()
+        if own.place.address or own.place.read_only or watched.is_current(own.place.folder):
+            return
+        for store in others:
+            store.close()  # so that its log is in its file before the signature is taken
+        files = [
+            *self._context.settings_files,
+            *(f"{path}{ending}" for path in _other_paths(self._context) for ending in ("", "-wal")),
+        ]
+        signatures = {path: watched.signature(path) for path in files}
+        with own.transaction():
+            words = {word for misstep in missteps.list_replaced(own.database) for word in _list_words(misstep)}
+            any_file = False
+            for store in (own, *others):
+                for kind, anchors in index.list_anchors(store.database, AT_CALL).items():
+                    any_file = any_file or (kind == "files" and ANY in anchors)
+                    words |= {anchor for anchor in anchors if anchor != ANY}
+            watched.write(own.place.folder, words, any_file=any_file, database=own.place.path, others=signatures)
 
 
 def _other_paths(context: Context) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from learnt.model import DELIVERED, MISSED, Value
 from learnt.store.database import read_json
-from learnt.store.happened import describe_delivery, search_counter
+from learnt.store.happened import UNKNOWN, search_counter
 from learnt.store.missteps import OUTCOME, OUTCOMES
 from learnt.text.titles import key_of
 
@@ -350,7 +350,7 @@ def _warnings(database: Database, filters: dict[str, Any], *, limit: int) -> lis
 
 
 def _entry(what: str, row: Row) -> Entry:
-    return Entry(what=what, **{**row, "delivery": describe_delivery(row["delivery"])})
+    return Entry(what=what, **{**row, "delivery": row["delivery"] or UNKNOWN})
 
 
 def _warned_command(receipt: str | None) -> str:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 KEPT = "kept"  # tell the person that what they said was kept; the subject is the learning
 ASK = "ask"  # ask the agent to write down what it found out
 ASKED_IN_BRIEF = "found"  # what the receipt of a brief that does so says
+UNKNOWN = "unknown"  # what people read of a brief that may or may not have been delivered
 _NOT_STORED = ("injections", "text")
 
 
@@ -324,11 +325,6 @@ def get_brief(database: Database, id: str) -> Brief:
     if row is None:
         raise NotFound(f"no brief `{id[:100]}`", hint="`learnt activity --ids` shows the ids")
     return Brief.from_row(clean_row(row), receipt=read_json(row["receipt"]), injections=(), text="")
-
-
-def describe_delivery(delivery: str) -> str:
-    """Return whether a brief was given to the agent, for people: delivered, not delivered or unknown."""
-    return delivery or "unknown"
 
 
 def delivery_of(asked_by: str) -> str:
