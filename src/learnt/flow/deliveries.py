@@ -117,7 +117,9 @@ class _AgentProgress:
         self.acted_at = 0
         self._result_at = 0
         self._reactions: dict[int, int] = {}
-        """When the agent first acted after each result that it had last, in the order of the transcript."""
+        """When the agent first acted after each result that it had last, in the order of the transcript; 0 if a person
+        wrote before that."""
+        self._read_result_at = 0
 
     def follow(self, step: Step) -> None:
         if step.kind == "result":
@@ -125,15 +127,18 @@ class _AgentProgress:
         elif step.kind in _AGENT_STEPS:
             self.acted_at = max(self.acted_at, step.at)
             self._reactions.setdefault(self._result_at, step.at)
+            self._read_result_at = self._result_at
+        elif step.kind == "prompt":
+            self._reactions.setdefault(self._result_at, 0)
 
     def is_after(self, brief: UndecidedBrief) -> bool:
         """Return whether the agent acted after a brief; one that was given before a call arrives with its result."""
         client = registry.find(brief.client)
         if brief.occasion == "tool" and client is not None and client.hears_before_call:
-            return self.find_reaction(brief) > 0
+            return self._read_result_at >= brief.created_at
         return self.acted_at > brief.created_at
 
     def find_reaction(self, brief: UndecidedBrief) -> int:
-        """Return when the agent first acted after a result that came after a brief; 0 if it did not."""
+        """Return when the agent first acted after a result that came after a brief; 0 if it did not, or was told to."""
         acted = (acted_at for result_at, acted_at in self._reactions.items() if result_at >= brief.created_at)
         return next(acted, 0)
