@@ -52,7 +52,7 @@ def warned(memory: Memory, command: str, **fields: object) -> None:
         "at": brief.created_at,
         **fields,
     }
-    delivery = row.pop("delivery", "")
+    delivery = row.pop("delivery", "delivered")
     with memory.context.store.transaction():
         change = "update brief set delivery = :delivery where project = :project and id = :id"
         memory.context.store.database.execute(change, delivery=delivery, id=brief.id)
@@ -212,7 +212,7 @@ class TestTheList:
         ]
         assert {entry.occasion for entry in memory.reports.activity(what="brief").entries} == {"compaction"}
         assert len(memory.reports.activity(what="warning", agent="Engineer", client="claude").entries) == 2
-        assert memory.reports.today() == Today(briefs=2, warnings=2, unknown=1)
+        assert memory.reports.today() == Today(unknown_deliveries=4, unknown=1)
 
     @pytest.mark.parametrize(
         ("fields", "outcome"),
@@ -227,8 +227,10 @@ class TestTheList:
             ({"made": 1}, "unknown"),
             ({"denied": 1, "seen_at": None}, "unknown"),
             ({"left_at": 0}, "unknown"),
-            ({"denied": 1, "delivery": "delivered"}, "prevented"),
-            ({"denied": 1, "delivery": "missed"}, "unknown"),
+            ({"denied": 1, "delivery": ""}, "unknown"),
+            ({"denied": 1, "failures": 1, "delivery": ""}, "ignored"),
+            ({"denied": 1, "delivery": "not delivered"}, "unknown"),
+            ({"failures": 1, "delivery": "not delivered"}, "unknown"),
             ({"needless": 1}, "needless"),
             ({"needless": 1, "failures": 3}, "needless"),
         ],
@@ -242,8 +244,10 @@ class TestTheList:
         assert (entry.outcome, entry.denied) == (outcome, bool(fields.get("denied")))
         assert {name: count for name, count in watched.outcomes.items() if count} == {outcome: 1}
         assert sum(watched.prevented.values()) == watched.outcomes["prevented"]
-        warnings = int(fields.get("delivery") != "missed")
-        assert memory.reports.today() == Today(briefs=0, warnings=warnings, **watched.outcomes)
+        delivery = fields.get("delivery", "delivered")
+        counts = {"warnings": int(delivery == "delivered"), "unknown_deliveries": int(not delivery)}
+        assert entry.delivery == (delivery or "unknown")
+        assert memory.reports.today() == Today(**counts, **watched.outcomes)
 
     def test_what_was_learnt_counts_for_the_attempt_that_taught_it(self, memory: Memory) -> None:
         for words in ("<learning>Red dries slowly.</learning>", "nothing", "<learning>Blue is out.</learning>"):
@@ -520,15 +524,18 @@ class TestTheLine:
         assert learnt("activity", "--line", stdin='{"cwd": "."}').out == "learnt: 1 brief today\n"
         warned(sqlite_memory, "make all")
         warned(sqlite_memory, "make none", failures=5)
+        sqlite_memory.brief("Paint it", asked_by="hook")
         record = {"title": "Paint it green", "status": "proposed"}
         assert learnt("import", "-", stdin=json.dumps(record)).code == 0
         assert (
             learnt("activity", "--line").out
-            == "learnt: 1 brief today, 2 warnings, 1 error prevented, 1 ignored, 1 to review\n"
+            == "learnt: 1 brief today, 2 warnings, 1 more not known to be delivered, 1 error prevented, 1 ignored, "
+            "1 to review\n"
         )
         told = json.loads(learnt("activity", "--line", "--json").out)
         outcomes = {"prevented": 1, "ignored": 1, "needless": 0, "unknown": 0}
-        assert told == {"id": "today", "briefs": 1, "warnings": 2, **outcomes, "to_review": 1}
+        counts = {"briefs": 1, "warnings": 2, "unknown_deliveries": 1}
+        assert told == {"id": "today", **counts, **outcomes, "to_review": 1}
 
     def test_it_is_empty_without_a_store_with_a_damaged_one_and_with_wrong_settings(
         self, learnt: Command, project: Path

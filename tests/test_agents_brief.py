@@ -625,13 +625,15 @@ def test_errors_that_were_prevented_are_counted_by_agent(memory: Memory, project
         ("engineer", 0, 0, 1),
         ("", 1, 0, 0),
     ]
+    brief = memory.brief("Release the shop")  # asked for, so it is delivered
     for number, (agent, denied, failures, needless) in enumerate(rows):
         memory.context.store.database.execute(
             """
             insert into warning (project, task, sign, brief, agent, denied, failures, needless, warned_at, seen_at)
-            values (:project, 'task_1', :sign, 'brief_1', :agent, :denied, :failures, :needless, :at, :at)
+            values (:project, 'task_1', :sign, :brief, :agent, :denied, :failures, :needless, :at, :at)
             """,
             sign=str(number),
+            brief=brief.id,
             agent=agent,
             denied=denied,
             failures=failures,

@@ -23,6 +23,8 @@ from learnt.doors.hook import CALLS
 from learnt.errors import WrongRequest
 from learnt.model import text_id
 from learnt.store import errands, missteps
+from learnt.system import watched
+from tests.support.deliveries import deliver_all
 from tests.support.doors import Learnt
 from tests.support.hooks import HOW_TO_KEEP, Client
 from tests.support.transcripts import claude, codex, codex_message, gemini, written
@@ -75,7 +77,7 @@ def test_the_same_mistake_in_another_command_is_told_of(shop: Callable[..., Clie
     assert shop().call("ship tomorrow") == ""
 
 
-def test_a_failed_command_and_the_learning_from_it_are_one_warning(
+def test_a_failed_command_and_the_learning_from_it_are_one_warning_at_the_call(
     shop: Callable[..., Client], project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Memory.open(project) as memory:
@@ -85,12 +87,18 @@ def test_a_failed_command_and_the_learning_from_it_are_one_warning(
             action=f"Use `{WORKS}`.",
             triggers={"commands": ["ship"]},
         )
-        other = memory.add("Ship on Mondays only", triggers={"commands": ["ship"]})
+        other = memory.add(f"Keep the output of `{FAILS}`", triggers={"commands": ["ship"]})
     asked = {"prompt": "ship it with --fast or --safe"}
 
     briefed = shop(session="asked")
     assert mined.id in briefed.hear("UserPromptSubmit", **asked)
-    assert ERROR not in briefed.call(FAILS), "it was told at the prompt"
+    assert ERROR in briefed.call(FAILS), "what was told at the prompt is forgotten at the call"
+
+    stopped = shop(session="stopped")
+    assert mined.id not in stopped.call(FAILS)
+    said = stopped.call(WORKS)
+    assert mined.id not in said, "the stop has told it"
+    assert other.id in said
 
     monkeypatch.setenv("LEARNT_BEFORE_TOOL", "tell")
     said = shop(session="told").call(FAILS)
@@ -162,6 +170,7 @@ def test_a_call_that_concerns_nothing_passes_by_without_a_database(
     edit = {"tool_name": "Edit", "tool_input": {"file_path": "a.crate"}}
     assert "Label each crate" in shop().hear("PreToolUse", **edit), "in the user-wide store"
     catch_up()
+    assert watched.is_current(str(project / ".learnt")), "also after the user-wide store has changed"
     assert "Label each crate" in shop(session="later").hear("PreToolUse", **edit)
 
 
@@ -395,10 +404,14 @@ def test_what_became_of_warnings_is_counted_for_each_agent(shop: Callable[..., C
     for client in (heeded, ignored, needless):
         assert client.call(FAILS)
     heeded.work(WORKS)
+    heeded.tell("SubagentStop", last_assistant_message="It is shipped.")
     ignored.fail(FAILS, ERROR)
     needless.work(FAILS)
 
     with Memory.open(project) as memory:
+        memory.worker.catch_up()
+        assert memory.reports.prevented() == {}, "whether the warning was delivered is not known"
+        deliver_all(memory)
         assert memory.reports.prevented() == {"a": 1}
         assert dict(memory.reports.stats().outcomes) == {"prevented": 1, "ignored": 1, "needless": 1, "unknown": 0}
 

@@ -19,7 +19,7 @@ import pytest
 from learnt import Memory
 from learnt.errors import LearntError, NoStore
 from learnt.flow import background
-from learnt.model import Task
+from learnt.model import MISSED, Task
 from learnt.store import MIRROR_FILE, deliveries, happened, mirror, tasks
 from learnt.store.happened import ForgottenRecord
 from tests.conftest import Clock, command_line
@@ -95,7 +95,7 @@ def test_what_did_not_arrive_is_said_again_and_what_arrived_is_not_once_the_mirr
     assert hook.get(given).times_injected == memory.get(given).times_injected == 1
     assert [prompted(hook, "count the till", task=task) for task in ("task_1", "task_2")] == [[given], []]
     found = {task: happened.get_brief(hook.context.store.database, brief.id) for task, brief in briefs.items()}
-    assert [found[task].delivery for task in briefs] == ["", "missed", "delivered"], "an old one is not asked for"
+    assert [found[task].delivery for task in briefs] == ["", MISSED, "delivered"], "an old one is not asked for"
 
 
 def test_explain_tells_how_old_the_mirror_was(hook: Memory, memory: Memory, project: Path, clock: Clock) -> None:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from learnt.flow.tasks import Tasks
     from learnt.flow.tidy import TidyReport, Upkeep
     from learnt.flow.transfer import Transfer
+    from learnt.flow.warnings import WatchedCalls
     from learnt.flow.worker import Worker
     from learnt.model import Brief, Claim, Debrief, Event, Failure, Hit, Learning, Triggers
     from learnt.settings import Settings
@@ -94,6 +95,8 @@ class Memory:
     """Background work."""
     warnings: Warnings = _room("purge", "Warnings")
     """Warnings that a person dismisses or deletes."""
+    calls: WatchedCalls = _room("warnings", "WatchedCalls")
+    """The calls that may concern something."""
     _learnings: Learnings = _room("learnings", "Learnings")
     _debriefs: Debriefs = _room("debriefs", "Debriefs")
     _purge: Purge = _room("purge", "Purge")
@@ -591,8 +594,5 @@ class Memory:
         )
 
     def tidy(self, *, limit_s: float = 3_600.0) -> TidyReport:
-        """Decrease the confidence of unused learnings, archive old ones, and propose to merge similar ones.
-
-        Work beyond the time limit is left for the next run.
-        """
+        """Let unused learnings fade, archive old ones and propose to merge similar ones, as far as the time allows."""
         return self._upkeep.tidy(limit_s=limit_s)

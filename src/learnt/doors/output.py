@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from learnt.model import Brief, Debrief, Learning
 
 PURGED = "(purged)"
+NOT_KNOWN = "not known to be delivered"
 _ASKED = {
     "start": "to keep what it finds out (a line outside the budget)",
     "found": "to write down what an error taught (a line outside the budget)",

@@ -554,10 +554,6 @@ class Conversation:
         fresh = [learning for learning in shown if learning.id not in seen and learning.task != self.id]
         return [Hit(learning=learning, score=0.0, relevance=1.0) for learning in fresh]
 
-    def list_given_learnings(self) -> list[Learning]:
-        """Return the learnings that the conversation has been given."""
-        return list(self._given_before(self.task).values())
-
     def _given_before(self, task: Task) -> dict[str, Learning]:
         """Return the current versions of the learnings that the conversation was given, if they are active."""
         given_ids = self.seen_ids(task)

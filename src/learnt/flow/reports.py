@@ -93,7 +93,9 @@ class Stats(Value):
     task_tokens: tuple[Period, ...]
     """Estimated tokens in the texts of new tasks, by week."""
     brief_tokens: tuple[Period, ...]
-    """Tokens in briefs, by week."""
+    """Tokens in delivered briefs, by week."""
+    unknown_deliveries: int
+    """How many more briefs may have been delivered in these weeks."""
     gone: tuple[GoneError, ...]
     cost: tuple[Period, ...]
     """Model calls and their cost in USD, by month."""
@@ -236,6 +238,7 @@ class Reports:
             recurring=tuple(statistics.ranked(database, "recurrences", limit=limit)),
             task_tokens=tuple(rules.weeks(task_tokens, now_ms=now, count=weeks)),
             brief_tokens=tuple(rules.weeks(brief_tokens, now_ms=now, count=weeks)),
+            unknown_deliveries=statistics.count_unknown_deliveries(database, since=since),
             gone=self._find_gone_errors(now),
             cost=tuple(rules.months(statistics.spent(database))),
             before=_sum_up(effect for effect in effects if not effect.after),

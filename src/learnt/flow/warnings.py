@@ -105,29 +105,32 @@ class ToolCall:
     def find(self, kinds: Sequence[str], *, warns: bool = True, stops: bool = False) -> Found:
         """Return what the conversation has not been told about this call, by triggers of these kinds.
 
-        With `stops`, a warning stops the call, and stands alone.
+        With `stops`, a warning stops the call, and stands alone. A learning that a warning has told is not said again.
         """
         warning = self._find_warning() if warns else None
         if warning is not None and stops:
             return Found(warning=warning.replace(denies=True))
         hits = self.triggered(kinds)
-        if warning is not None:
-            hits = [hit for hit in hits if not _tells_of(hit.learning, warning.misstep)]
+        told = [warning.misstep] if warning else self._list_warned() if hits else []
+        hits = [hit for hit in hits if not any(_tells_of(hit.learning, misstep) for misstep in told)]
         return Found(warning=warning, hits=tuple(hits))
 
+    def _list_warned(self) -> list[Misstep]:
+        """Return the missteps that the conversation has been warned about since its last compaction."""
+        database, task = self._conversation.database, self._conversation.task
+        signs = [warning.sign for warning in list_given_warnings(database, task.id, since=task.fresh_since)]
+        return [misstep for sign in signs if (misstep := missteps.find(database, sign))]
+
     def follow(self) -> None:
-        """Record what this call shows about the warnings that the conversation was given."""
+        """Record that this call is made after the conversation was warned of it."""
         conversation = self._conversation
         given = list_given_warnings(conversation.database, conversation.id)
         if not given:
             return
         signs = {misstep.sign for misstep in self._missteps()}
         made = [warning.sign for warning in given if warning.sign in signs and not warning.made]
-        is_result = self._event.kind == "result"
-        seen = is_result and any(warning.seen_at is None for warning in given)
-        if made or seen:
-            followed = FollowedRecord(task=conversation.id, made=made, seen=seen, at=conversation.now)
-            self._context.store.record(followed)
+        if made:
+            self._context.store.record(FollowedRecord(task=conversation.id, made=made, at=conversation.now))
 
     def _find_warning(self) -> CallWarning | None:
         """Return a warning if the command failed before and the conversation has not been told yet."""
@@ -148,8 +151,7 @@ class ToolCall:
             return None
         if any(warning.sign == known[0].sign and warning.warned_at >= since for warning in warnings):
             return None
-        was_told = any(_tells_of(learning, known[0]) for learning in conversation.list_given_learnings())
-        return None if was_told else CallWarning(misstep=known[0])
+        return CallWarning(misstep=known[0])
 
     def record_failure(self) -> None:
         """Record that a command failed, unless it is a test or a linter, whose failures are not missteps."""
@@ -175,11 +177,7 @@ class ToolCall:
         self._record_run()
         replaced, call = self._replaced_missteps(), self._call()
         # With variables, a command may succeed that fails without them.
-        plain = (
-            command_key(self._event.command, self._context.root, self._event.folder, with_variables=False)
-            if self._sign
-            else ""
-        )
+        plain = self._key_without_variables() if self._sign else ""
         repeated = tuple(sign for sign in call["repeats"] if sign == self._sign or sign != plain)
         if replaced or repeated:
             self._context.store.record(SuccessRecord(replaces=replaced, **{**call, "repeats": repeated}))
@@ -292,20 +290,32 @@ class ToolCall:
         }
 
 
-def watch_calls(context: Context) -> None:
-    """Write down which words a call must contain to concern anything, so that hooks before other calls end early."""
-    own, *others = context.sound_stores()
-    if own.place.address or own.place.read_only or watched.has_file(own.place.folder):
-        return
-    files = [*context.settings_files, *(f"{path}{ending}" for path in _other_paths(context) for ending in ("", "-wal"))]
-    with own.transaction():
-        words = {word for misstep in missteps.list_replaced(own.database) for word in _list_words(misstep)}
-        any_file = False
-        for store in (own, *others):
-            for kind, anchors in index.list_anchors(store.database, AT_CALL).items():
-                any_file = any_file or (kind == "files" and ANY in anchors)
-                words |= {anchor for anchor in anchors if anchor != ANY}
-        watched.write(own.place.folder, words, any_file=any_file, database=own.place.path, others=files)
+class WatchedCalls:
+    """The words without which a call concerns nothing (`system.watched`)."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def update(self) -> None:
+        """Write the words down if they may have changed, so that hooks before other calls end early."""
+        own, *others = self._context.sound_stores()
+        if own.place.address or own.place.read_only or watched.is_current(own.place.folder):
+            return
+        for store in others:
+            store.close()  # so that its log is in its file before the signature is taken
+        files = [
+            *self._context.settings_files,
+            *(f"{path}{ending}" for path in _other_paths(self._context) for ending in ("", "-wal")),
+        ]
+        signatures = {path: watched.signature(path) for path in files}
+        with own.transaction():
+            words = {word for misstep in missteps.list_replaced(own.database) for word in _list_words(misstep)}
+            any_file = False
+            for store in (own, *others):
+                for kind, anchors in index.list_anchors(store.database, AT_CALL).items():
+                    any_file = any_file or (kind == "files" and ANY in anchors)
+                    words |= {anchor for anchor in anchors if anchor != ANY}
+            watched.write(own.place.folder, words, any_file=any_file, database=own.place.path, others=signatures)
 
 
 def _other_paths(context: Context) -> list[str]:
@@ -367,14 +377,18 @@ def _shorten(context: Context, text: str, max_chars: int) -> str:
 
 
 def _tells_of(learning: Learning, misstep: Misstep) -> bool:
-    """Return whether a learning is about the failure of a misstep: it quotes the command, or was mined from it."""
+    """Return whether a learning says what a warning about a misstep says.
+
+    It was mined from the misstep, or it quotes both commands. One that quotes only the failed command may be about
+    something else, or recommend it.
+    """
     text = f"{learning.title} {learning.observation} {learning.action}"
-    failed = [part.text for part in split_command(misstep.command)]
-    if any(f"`{command}`" in text for command in (misstep.command, *failed)):
-        return True
-    worked = [part.text for part in split_command(misstep.worked)]
-    named = (misstep.worked, *worked, *misstep.wrong)
-    return learning.task == misstep.task and any(f"`{words}`" in text for words in named)
+    failed, worked = (
+        any(f"`{words}`" in text for words in (command, *(part.text for part in split_command(command))))
+        for command in (misstep.command, misstep.worked)
+    )
+    wrong = any(f"`{word}`" in text for word in misstep.wrong)
+    return (failed and worked) or (learning.task == misstep.task and (failed or worked or wrong))
 
 
 def _rank(hit: Hit) -> tuple[object, ...]:
@@ -383,15 +397,15 @@ def _rank(hit: Hit) -> tuple[object, ...]:
 
 
 def _warns(learning: Learning, trigger: str) -> bool:
-    """Return whether a learning is worth an interruption: it is about this error, or a person wants it at this call.
+    """Return whether a vouched learning is worth an interruption: it is about this error, or names this call.
 
     What an agent learnt from a check is about the code, so the call of the check is no occasion, even if a person
-    accepted it. What only evidence vouches for is shown at exactly the file that it names. What an agent learnt from a
-    failed command concerns the whole program; the misstep itself warns about a repetition.
+    accepted it. What only evidence vouches for is shown at a command, and at exactly the file that it names, because
+    patterns of files match too often.
     """
     kind, _, pattern = trigger.partition(": ")
     if kind == "errors" or (is_persons(learning) and learning.origin == "person"):
         return True
-    if is_persons(learning):
-        return kind != "commands" or not any(map(is_check, split_command(pattern)))
-    return kind == "files" and not any(sign in pattern for sign in "*?[{")
+    if kind == "commands":
+        return not any(map(is_check, split_command(pattern)))
+    return is_persons(learning) or (kind == "files" and not any(sign in pattern for sign in "*?[{"))

@@ -30,7 +30,7 @@ from learnt.flow.rules_files import refresh_marks
 from learnt.flow.successes import count_successes
 from learnt.flow.tidy import Upkeep
 from learnt.flow.turns import debriefed_source, record_turn
-from learnt.flow.warnings import watch_calls
+from learnt.flow.warnings import WatchedCalls
 from learnt.model import Attempt, Value
 from learnt.store import mined, mirror, session_database, tasks
 from learnt.system.files import Locked
@@ -151,7 +151,7 @@ class Worker:
     def _watch_calls(self, remarks: list[str]) -> None:
         """Let hooks before calls that concern nothing end early."""
         try:
-            watch_calls(self._context)
+            WatchedCalls(self._context).update()
         except (LearntError, OSError) as error:
             remarks.append(_format_error(error) if isinstance(error, LearntError) else str(error.strerror or error))
 

@@ -6,9 +6,9 @@ shown. A brief with a warning is listed as the warning. Agents' names are compar
 
 from __future__ import annotations
 
-from learnt.model import MISSED, Value
+from learnt.model import DELIVERED, MISSED, Value
 from learnt.store.database import read_json
-from learnt.store.happened import DELIVERY_WORDS, search_counter
+from learnt.store.happened import UNKNOWN, search_counter
 from learnt.store.missteps import OUTCOME, OUTCOMES
 from learnt.text.titles import key_of
 
@@ -91,7 +91,7 @@ class Entry(Value):
     duration_ms: int | None = None
     """How long it took to assemble the brief, or how long the attempt took."""
     command: str = ""
-    """The command that the warning is about."""
+    """The command that the warning is about, or the command, file or tool of the call at which a brief was given."""
     outcome: str = ""
     """For a warning, it is prevented, ignored, needless or unknown, or empty if a later warning in the conversation
     replaced it. For a debrief, it is the attempt's result."""
@@ -102,10 +102,15 @@ class Entry(Value):
 
 
 class Today(Value):
-    """How much has been done since the given time, and how much a person has to decide."""
+    """How much has been done since the given time, and how much a person has to decide.
+
+    Only delivered briefs and warnings count as given.
+    """
 
     briefs: int = 0
     warnings: int = 0
+    unknown_deliveries: int = 0
+    """How many more briefs and warnings may have been delivered."""
     prevented: int = 0
     ignored: int = 0
     needless: int = 0
@@ -118,11 +123,14 @@ def latest(database: Database, *, limit: int, what: str = "", client: str = "", 
     filters = {"client": client, "agent": agent, "spelt": database.list_value(_spellings(database, agent))}
     entries = [entry for kind, read in _READERS if what in ("", kind) for entry in read(database, filters, limit=limit)]
     shown = sorted(entries, key=lambda entry: (-entry.at, entry.what, entry.id))[:limit]
-    counts = {
-        **_count_in_briefs(database, [entry.id for entry in shown if entry.what != "debrief"]),
-        **_count_from_attempts(database, [entry.id for entry in shown if entry.what == "debrief"]),
-    }
-    return [entry.replace(learnings=counts.get(entry.id, 0)) for entry in shown]
+    counts = _count_from_attempts(database, [entry.id for entry in shown if entry.what == "debrief"])
+    receipts = _read_receipts(database, [entry.id for entry in shown if entry.what != "debrief"])
+    return [
+        _add_receipt(entry, receipts[entry.id])
+        if entry.id in receipts
+        else entry.replace(learnings=counts.get(entry.id, 0))
+        for entry in shown
+    ]
 
 
 def names(database: Database) -> tuple[list[str], list[str]]:
@@ -170,14 +178,19 @@ def today(database: Database, *, since: int) -> Today:
                   from brief
                  where brief.project = :project
                    and brief.created_at >= :since
-                   and brief.delivery <> '{MISSED}'
+                   and brief.delivery = '{DELIVERED}'
                    and not {_HAS_WARNING}) as briefs,
                (select count(*)
                   from brief
                  where brief.project = :project
                    and brief.created_at >= :since
-                   and brief.delivery <> '{MISSED}'
+                   and brief.delivery = '{DELIVERED}'
                    and {_HAS_WARNING}) as warnings,
+               (select count(*)
+                  from brief
+                 where brief.project = :project
+                   and brief.created_at >= :since
+                   and brief.delivery = '') as unknown_deliveries,
                {_count_today(OUTCOMES)},
                (select count(*) from learning where project = :project and status = 'proposed')
                  + (select count(*)
@@ -337,7 +350,7 @@ def _warnings(database: Database, filters: dict[str, Any], *, limit: int) -> lis
 
 
 def _entry(what: str, row: Row) -> Entry:
-    return Entry(what=what, **{**row, "delivery": DELIVERY_WORDS[row["delivery"]]})
+    return Entry(what=what, **{**row, "delivery": row["delivery"] or UNKNOWN})
 
 
 def _warned_command(receipt: str | None) -> str:
@@ -382,13 +395,20 @@ _READERS: tuple[tuple[str, Callable[..., list[Entry]]], ...] = (
 )
 
 
-def _count_in_briefs(database: Database, briefs: Sequence[str]) -> dict[str, int]:
-    """Return how many learnings each brief contained."""
+def _read_receipts(database: Database, briefs: Sequence[str]) -> dict[str, dict[str, Any]]:
     rows = database.rows(
         f"select id, receipt from brief where project = :project and {database.one_of('id', 'ids')}",
         ids=database.list_value(briefs),
     )
-    return {row["id"]: len(read_json(row["receipt"]).get("shown", ())) for row in rows}
+    return {row["id"]: read_json(row["receipt"]) for row in rows}
+
+
+def _add_receipt(entry: Entry, receipt: dict[str, Any]) -> Entry:
+    """Return an entry with what its brief's receipt says: how many learnings it has, and about which call it is."""
+    called = [receipt.get("command"), *receipt.get("paths", ()), *receipt.get("tools", ())]
+    is_at_call = entry.what == "brief" and entry.occasion in ("tool", "failure")
+    command = next(filter(None, called), "") if is_at_call else entry.command
+    return entry.replace(learnings=len(receipt.get("shown", ())), command=command)
 
 
 def _count_from_attempts(database: Database, attempts: Sequence[str]) -> dict[str, int]:

@@ -2,7 +2,8 @@
 
 A client may drop what a hook says, so such a brief is undecided until the client's transcript shows it, or a plugin of
 ours that saw the requests to the model reports it. Once a brief is delivered (`happened.deliver`), it stays so,
-whatever becomes of the transcript; one that was missed may still turn out to be delivered.
+whatever becomes of the transcript; one that was missed may still turn out to be delivered. A brief
+with a warning is undecided until it is known, too, that the agent went on after it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _FENCED = ("shown", "failed", "unfinished", "notes")  # the parts of a hook's br
 
 
 class UndecidedBrief(Value):
-    """A hook's brief that is not known to be delivered."""
+    """A hook's brief that is not known to be delivered, or a warning after which the agent has not been seen."""
 
     id: str
     task: str
@@ -30,6 +31,8 @@ class UndecidedBrief(Value):
     """What a plugin of ours says about it; empty if there is none, or it has not said anything yet."""
     has_id: bool
     """Whether its text contains its id. If not, it is only a line that asks the agent for something."""
+    warns: bool
+    """Whether it warns about a command that failed."""
 
 
 class TaskTranscript(Value):
@@ -52,7 +55,7 @@ class Deliveries(Value):
 
 
 def list_undecided(database: Database, *, since: int) -> list[UndecidedBrief]:
-    """Return the briefs of hooks that are not known to be delivered, oldest first."""
+    """Return the briefs of hooks of which something is not known yet, oldest first."""
     rows = database.rows(
         f"""
         select id, task, client, occasion, created_at, delivery, reported, receipt
@@ -60,12 +63,20 @@ def list_undecided(database: Database, *, since: int) -> list[UndecidedBrief]:
          where project = :project
            and created_at >= :since
            and asked_by = 'hook'
-           and delivery <> '{DELIVERED}'
+           and (delivery <> '{DELIVERED}'
+                or exists (
+                    select 1
+                      from warning
+                     where warning.project = brief.project
+                       and warning.task = brief.task
+                       and warning.brief = brief.id
+                       and warning.seen_at is null
+                ))
          order by created_at, id
         """,
         since=since,
     )
-    return [UndecidedBrief.from_row(row, has_id=_has_id(read_json(row["receipt"]))) for row in rows]
+    return [_undecided(row, read_json(row["receipt"])) for row in rows]
 
 
 def apply_report(database: Database, body: Mapping[str, Any]) -> None:
@@ -97,6 +108,10 @@ APPLY: dict[str, Callable[[Database, Any], None]] = {"report": apply_report}
 
 def _has_id(receipt: Mapping[str, Any]) -> bool:
     return any(receipt.get(part) for part in _FENCED)
+
+
+def _undecided(row: Mapping[str, Any], receipt: Mapping[str, Any]) -> UndecidedBrief:
+    return UndecidedBrief.from_row(row, has_id=_has_id(receipt), warns=bool(receipt.get("failed")))
 
 
 def list_transcripts(database: Database, tasks: Sequence[str]) -> list[TaskTranscript]:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 KEPT = "kept"  # tell the person that what they said was kept; the subject is the learning
 ASK = "ask"  # ask the agent to write down what it found out
 ASKED_IN_BRIEF = "found"  # what the receipt of a brief that does so says
-DELIVERY_WORDS = {"": "unknown", DELIVERED: "delivered", MISSED: "not delivered"}
+UNKNOWN = "unknown"  # what people read of a brief that may or may not have been delivered
 _NOT_STORED = ("injections", "text")
 
 
@@ -120,7 +120,6 @@ class GivenWarning(Value):
 
     sign: str
     made: bool
-    seen_at: int | None
     left_at: int | None
 
 
@@ -132,8 +131,6 @@ class FollowedRecord(Value):
     task: str
     made: Sequence[str] = ()
     """The keys of the missteps (`sign`) whose commands were called."""
-    seen: bool = False
-    """Whether a call returned."""
     left: bool = False
     """Whether a person wrote something."""
     at: int
@@ -275,10 +272,18 @@ def apply_notice(database: Database, body: Body) -> None:
     change(database, notice.task, notice.what, notice.subject, at=notice.at)
 
 
-def list_given_warnings(database: Database, task: str) -> list[GivenWarning]:
-    """Return the warnings that a conversation was given."""
+def list_given_warnings(database: Database, task: str, *, since: int = 0) -> list[GivenWarning]:
+    """Return the warnings that a conversation was given since the given time."""
     rows = database.rows(
-        "select sign, made, seen_at, left_at from warning where project = :project and task = :task", task=task
+        """
+        select sign, made, left_at
+          from warning
+         where project = :project
+           and task = :task
+           and warned_at >= :since
+        """,
+        task=task,
+        since=since,
     )
     return [GivenWarning.from_row(row, made=bool(row["made"])) for row in rows]
 

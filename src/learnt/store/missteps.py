@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-from learnt.model import MISSED, Value
+from learnt.model import DELIVERED, MISSED, Value
 from learnt.store.database import clean_row, insert_statement, read_json
 from learnt.store.happened import FollowedRecord, ForgottenRecord, WarningRecord, put_brief
 from learnt.system import watched
@@ -26,22 +26,23 @@ WARN_FOR_MS = 3 * MONTH_MS
 _MAX_UNSETTLED = 10
 _MAX_BY_REQUESTS = 20
 OUTCOMES = ("prevented", "ignored", "needless", "unknown")
-# An error was prevented if the command was not made after the warning, and the conversation went on before a person
+_DELIVERY = """
+    (select brief.delivery
+       from brief
+      where brief.project = warning.project
+        and brief.id = warning.brief)
+"""
+# An error was prevented if the agent was given the warning, did not make the call after it, and went on before a person
 # wrote again. If the warning came after a failure, that failure is counted in `failures`. A warning that the agent was
-# not given has no outcome.
+# not given has no outcome. The outcome follows when the worker finds out later what was delivered.
 OUTCOME = f"""
-    case when exists (
-             select 1
-               from brief
-              where brief.project = warning.project
-                and brief.id = warning.brief
-                and brief.delivery = '{MISSED}'
-         ) then 'unknown'
+    case when {_DELIVERY} = '{MISSED}' then 'unknown'
          when warning.needless = 1 then 'needless'
          when warning.failures > warning.late then 'ignored'
          when warning.late = 1 or warning.made = 1 or warning.seen_at is null then 'unknown'
          when warning.left_at < warning.seen_at then 'unknown'
-         else 'prevented'
+         when {_DELIVERY} = '{DELIVERED}' then 'prevented'
+         else 'unknown'
     end
 """
 
@@ -222,9 +223,9 @@ def count_outcomes(database: Database, since: int | None = None) -> dict[str, di
     }
 
 
-def note_seen(database: Database, task: str, at: int) -> None:
-    """Record that a conversation went on: a call returned, or a turn ended."""
-    _note_first(database, "seen_at", task, at)
+def note_seen(database: Database, task: str, at: int, *, brief: str = "") -> None:
+    """Record that an agent went on after its warnings, or after the warning in a brief: it said or called something."""
+    _note_first(database, "seen_at", task, at, brief=brief)
 
 
 def apply_followed(database: Database, body: Body) -> None:
@@ -244,13 +245,11 @@ def apply_followed(database: Database, body: Body) -> None:
             sign=sign,
             at=followed.at,
         )
-    if followed.seen:
-        note_seen(database, followed.task, followed.at)
     if followed.left:
         _note_first(database, "left_at", followed.task, followed.at)
 
 
-def _note_first(database: Database, column: str, task: str, at: int) -> None:
+def _note_first(database: Database, column: str, task: str, at: int, *, brief: str = "") -> None:
     """Record a time with a conversation's warnings before it, unless an earlier time is recorded."""
     database.execute(
         f"""
@@ -258,10 +257,12 @@ def _note_first(database: Database, column: str, task: str, at: int) -> None:
            set {column} = :at
          where project = :project
            and task = :task
+           and (:brief = '' or brief = :brief)
            and warned_at <= :at
            and ({column} is null or {column} > :at)
         """,
         task=task,
+        brief=brief,
         at=at,
     )
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from learnt.model import MISSED, Value
+from learnt.model import DELIVERED, Value
 from learnt.store.database import Database
 from learnt.text.times import DAY_MS
 
@@ -79,8 +79,14 @@ def task_lengths(database: Database, *, since: int) -> list[DaySum]:
 
 
 def brief_tokens(database: Database, *, since: int) -> list[DaySum]:
-    """Return the number of briefs on each day, and how many tokens they have; without those that did not arrive."""
-    return _by_day(database, "brief", "created_at", "sum(tokens)", since, more=f"and delivery <> '{MISSED}'")
+    """Return the number of delivered briefs on each day, and how many tokens they have."""
+    return _by_day(database, "brief", "created_at", "sum(tokens)", since, more=f"and delivery = '{DELIVERED}'")
+
+
+def count_unknown_deliveries(database: Database, *, since: int) -> int:
+    """Return how many briefs may have been delivered, or not."""
+    sql = "select count(*) from brief where project = :project and created_at >= :since and delivery = ''"
+    return int(database.value(sql, since=since))
 
 
 def spent(database: Database) -> list[DaySum]:

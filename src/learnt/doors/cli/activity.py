@@ -6,13 +6,14 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from select import select
 from typing import Any
 
 from learnt.clients.registry import client_name, setup_names
 from learnt.doors.cli.arguments import Arguments, Parser, open_memory
 from learnt.doors.output import (
+    NOT_KNOWN,
     format_count,
     format_outcomes,
     format_time,
@@ -27,6 +28,7 @@ from learnt.doors.output import (
 from learnt.errors import LearntError, WrongRequest
 from learnt.flow.reports import Activity, Reports
 from learnt.memory import Memory
+from learnt.model import MISSED
 from learnt.store.activity import Entry, Today
 from learnt.system.files import Deadline
 from learnt.text.times import ago
@@ -37,7 +39,7 @@ _MAX_TITLE_CHARS = 60
 _MAX_NAME_CHARS = 20
 _MIN_TITLE_CHARS = 30
 # The columns that are dropped, in this order, on a narrow terminal.
-_OPTIONAL_COLUMNS = ("id", "ms", "tokens", "occasion", "learnings", "agent", "client")
+_OPTIONAL_COLUMNS = ("id", "ms", "tokens", "occasion", "learnings", "delivery", "agent", "client")
 _GAP = 3
 _LINE_MS = 1_000
 
@@ -106,6 +108,7 @@ def _describe_today(today: Today) -> str:
     parts = [
         f"{format_count(today.briefs, 'brief')} today",
         format_count(today.warnings, "warning") if today.warnings else "",
+        f"{today.unknown_deliveries:,} more {NOT_KNOWN}" if today.unknown_deliveries else "",
         f"{format_count(today.prevented, 'error')} prevented" if today.prevented else "",
         f"{today.ignored:,} ignored" if today.ignored else "",
         f"{today.to_review:,} to review" if today.to_review else "",
@@ -151,7 +154,9 @@ def _show_entries(entries: tuple[Entry, ...], *, now: int, ids: bool) -> None:
         return
     columns = _build_columns(entries, now=now if is_terminal() else None)
     if is_terminal():
-        columns = _drop_columns(columns, shutil.get_terminal_size().columns, keep=("id",) if ids else ())
+        is_dropped = any(entry.delivery == MISSED for entry in entries)
+        keep = {head for head, is_kept in (("id", ids), ("delivery", is_dropped)) if is_kept}
+        columns = _drop_columns(columns, shutil.get_terminal_size().columns, keep=keep)
     show_table(tuple(columns), list(zip(*columns.values(), strict=True)), wide=len(columns) - 1, always_heads=True)
     say()
 
@@ -167,7 +172,7 @@ def _build_columns(entries: tuple[Entry, ...], *, now: int | None) -> dict[str, 
         "learnings": [f"{entry.learnings:,}" for entry in entries],
         "tokens": ["" if entry.tokens is None else f"{entry.tokens:,}" for entry in entries],
         "ms": ["" if entry.duration_ms is None else f"{entry.duration_ms:,}" for entry in entries],
-        "delivery": ["not delivered" if entry.delivery == "not delivered" else "" for entry in entries],
+        "delivery": [entry.delivery for entry in entries],
         "outcome": [f"{entry.outcome}, denied" if entry.denied else entry.outcome for entry in entries],
         "id": [entry.id for entry in entries],
         "task or command": [_shorten(entry.command or entry.title, _MAX_TITLE_CHARS) for entry in entries],
@@ -176,7 +181,7 @@ def _build_columns(entries: tuple[Entry, ...], *, now: int | None) -> dict[str, 
     return {head: cells for head, cells in columns.items() if head == last or any(cells)}
 
 
-def _drop_columns(columns: dict[str, list[str]], width: int, *, keep: tuple[str, ...]) -> dict[str, list[str]]:
+def _drop_columns(columns: dict[str, list[str]], width: int, *, keep: Collection[str]) -> dict[str, list[str]]:
     """Return the columns that fit into the width and leave enough space for the last column."""
     fitting = dict(columns)
     last = list(columns)[-1]

@@ -10,7 +10,7 @@ from learnt.doors.cli.arguments import Arguments, Parser, add_situation, open_me
 from learnt.doors.output import describe_debrief, describe_mark, note, say, show_json
 from learnt.errors import WrongRequest
 from learnt.model import RESULTS
-from learnt.store.happened import DELIVERY_WORDS
+from learnt.store.happened import UNKNOWN
 from learnt.system.files import Deadline
 from learnt.text.records import as_record
 from learnt.trust import is_agent
@@ -150,7 +150,7 @@ def brief_record(brief: Brief) -> dict[str, Any]:
     """Return a brief for JSON, without its text."""
     record = {name: value for name, value in brief.as_dict().items() if name not in ("injections", "text")}
     shown = [entry["id"] for entry in brief.receipt["shown"]]
-    return {**record, "delivery": DELIVERY_WORDS[brief.delivery], "learning_ids": shown}
+    return {**record, "delivery": brief.delivery or UNKNOWN, "learning_ids": shown}
 
 
 def _debrief_record(debrief: Debrief) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import os
 
 from learnt.clients.registry import conversation_of_shell
 from learnt.doors.output import format_count, note, say, show_json, use_color
-from learnt.errors import WrongRequest
+from learnt.errors import LearntError, WrongRequest
 from learnt.memory import Memory
 from learnt.model import CONTENT, KINDS, ORIGINS, PARAGRAPHS, Triggers, is_id, text_id
 from learnt.store.tasks import UNKNOWN_CONVERSATION
@@ -313,6 +313,18 @@ def let_agent_speak(memory: Memory) -> None:
     """In an agent's shell, let the agent speak and not the person."""
     if is_agent(os.environ):
         memory.speak_as_agent("agent", conversation=_find_conversation(os.environ))
+
+
+def watch_calls(memory: Memory | None = None) -> None:
+    """Let the hooks of this project end early before calls that concern nothing; if that fails, the worker does it."""
+    try:
+        if memory is not None:
+            memory.calls.update()
+            return
+        with Memory.open(".", create=False) as opened:
+            opened.calls.update()
+    except (LearntError, OSError):
+        return
 
 
 def open_memory(arguments: Arguments, *, tidies: bool = True) -> Memory:

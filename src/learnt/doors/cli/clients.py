@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
 from learnt.clients import registry
-from learnt.doors.cli.arguments import Arguments, Parser
+from learnt.doors.cli.arguments import Arguments, Parser, watch_calls
 from learnt.doors.cli.terminal import confirm
 from learnt.doors.hook import run_hook
 from learnt.doors.output import note, print_error, say, show_json, use_color
@@ -55,7 +55,10 @@ def install_run(arguments: Arguments) -> int:
             hint = f"`learnt install {CLIENTS[0]}` sets one up all the same, or another of {', '.join(CLIENTS)}"
             raise WrongRequest("no client was found on this machine", hint=hint)
         clients = clients if arguments.all else _choose(clients, found, setup.list_clients(user=arguments.user))
-    return _report(setup.install(clients, user=arguments.user, dry_run=arguments.dry_run), arguments)
+    outcomes = setup.install(clients, user=arguments.user, dry_run=arguments.dry_run)
+    if not arguments.dry_run:
+        watch_calls()
+    return _report(outcomes, arguments)
 
 
 def uninstall_run(arguments: Arguments) -> int:

@@ -19,6 +19,7 @@ from learnt.doors.cli.arguments import (
     read_fields,
     read_situation,
     report_redactions,
+    watch_calls,
 )
 from learnt.doors.cli.files import show_file, show_regenerations
 from learnt.doors.cli.review import format_diff, show_evidence
@@ -58,6 +59,8 @@ def add_run(arguments: Arguments) -> None:
         else:
             added = memory.add_all([{"title": arguments.title, **fields}])
         known = [(learning, memory.similar(learning, limit=len(added) + 1)) for learning in added[:_MAX_EXAMINED]]
+        if not arguments.user:
+            watch_calls(memory)
     report_redactions(memory)
     new = {learning.id for learning in added}
     records = [as_record(learning) for learning in added]

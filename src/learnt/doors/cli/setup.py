@@ -15,6 +15,7 @@ from learnt.doors.cli.arguments import (
     open_memory,
     refuse_agent,
     report_redactions,
+    watch_calls,
 )
 from learnt.doors.cli.transfer import read_bytes, read_records
 from learnt.doors.output import paint, say, show_json, use_color
@@ -59,6 +60,8 @@ def init_run(arguments: Arguments) -> None:
     written = _write_settings(here, arguments.database) if here else None
     if here and written:
         ProjectTrust(here).accept_settings()
+    if here:
+        watch_calls()
     if arguments.json:
         templates_used = {"templates": {name: added.as_dict() for name, added in started.items()}} if started else {}
         show_json({"id": place, "database": place, "settings": written, **templates_used})

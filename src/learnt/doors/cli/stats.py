@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from learnt.doors.cli.arguments import Arguments, Parser, open_memory
-from learnt.doors.output import format_count, format_outcomes, format_time, paint, say, show_json, show_table
+from learnt.doors.output import NOT_KNOWN, format_count, format_outcomes, format_time, paint, say, show_json, show_table
 from learnt.errors import WrongRequest
 from learnt.flow.reports import GoneError, Stats, Usage
 from learnt.project import user_settings_file
@@ -40,7 +40,8 @@ def stats_run(arguments: Arguments) -> None:
     _show_ranking("Most often not helpful", stats.not_helpful, "times_not_helpful", "not helpful")
     _show_ranking("Learnt again most often", stats.recurring, "recurrences", "time")
     _show_weeks("Length of new tasks, without conversations", stats.task_tokens, "task")
-    _show_weeks("Length of briefs", stats.brief_tokens, "brief")
+    more = f"; {stats.unknown_deliveries:,} more {NOT_KNOWN}" if stats.unknown_deliveries else ""
+    _show_weeks("Length of briefs", stats.brief_tokens, "brief", more=more)
     _show_fixed_errors(stats.gone)
     _show_prevented(stats)
     _show_effect(stats)
@@ -100,13 +101,13 @@ def _format_share(learning: Ranked, field: str) -> str:
     return f" of {learning.times_injected} shown ({_TOO_FEW if part is None else f'{part:.0%}'})"
 
 
-def _show_weeks(title: str, weeks: Sequence[Period], noun: str) -> None:
+def _show_weeks(title: str, weeks: Sequence[Period], noun: str, *, more: str = "") -> None:
     say(f"{paint(title, 'bold')}: estimated tokens each, by week since {weeks[0].start}")
     if not any(week.count for week in weeks):
-        say(f"  no {noun} yet\n")
+        say(f"  no {noun} yet{more}\n")
         return
     say(f"  {draw_bars([week.mean for week in weeks])}")
-    say(f"  {_describe_trend(weeks, noun)}\n")
+    say(f"  {_describe_trend(weeks, noun)}{more}\n")
 
 
 def _describe_trend(weeks: Sequence[Period], noun: str) -> str:
@@ -225,6 +226,7 @@ def _stats_record(stats: Stats) -> dict[str, Any]:
         "recurring": [_ranked_record(learning) for learning in stats.recurring],
         "task_tokens": [_period_record(week) for week in stats.task_tokens],
         "brief_tokens": [_period_record(week) for week in stats.brief_tokens],
+        "unknown_deliveries": stats.unknown_deliveries,
         "gone": [{**fixed.gone.as_dict(), "learning": fixed.learning, "title": fixed.title} for fixed in stats.gone],
         "cost": [_period_record(month) for month in stats.cost],
         "cost_usd": stats.cost_usd,

@@ -1,7 +1,7 @@
--- Whether the agent was given a brief: delivered, missed, or empty if it is not known, as for all briefs before.
-alter table brief add column delivery text not null default '' check (delivery in ('', 'delivered', 'missed'));
+-- Whether the agent was given a brief: delivered, not delivered, or empty if it is not known, as for all briefs before.
+alter table brief add column delivery text not null default '' check (delivery in ('', 'delivered', 'not delivered'));
 -- What a plugin of ours that saw the requests to the model says about it, if there is one.
-alter table brief add column reported text not null default '' check (reported in ('', 'delivered', 'missed'));
+alter table brief add column reported text not null default '' check (reported in ('', 'delivered', 'not delivered'));
 -- When the learning first reached the agent in this task. What was injected before has been counted as delivered.
 alter table injection add column delivered_at bigint;
 update injection set delivered_at = injected_at where held_out = 0;

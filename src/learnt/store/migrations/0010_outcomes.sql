@@ -1,7 +1,7 @@
 -- What came of a warning: whether the call was made after it, and whether anything was seen after it.
 alter table warning add column late smallint not null default 0 check (late in (0, 1)); -- it was given after the call had failed
 alter table warning add column made smallint not null default 0 check (made in (0, 1)); -- the call was made after the warning
-alter table warning add column seen_at bigint; -- when the conversation first went on: the result of a call, or the end of a turn
+alter table warning add column seen_at bigint; -- when the agent first went on: it said or called something once it had the result
 alter table warning add column left_at bigint; -- when a person first wrote something after it
 
 -- What was seen after earlier warnings is not known.
