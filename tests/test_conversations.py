@@ -582,9 +582,8 @@ def test_what_two_learnings_say_word_for_word_is_said_once(project: Path, learnt
     ):
         assert said.count("### Deploy only with the safe flag") == 1
     assert client.hear("PreToolUse", **call) == ""
-    refused = learnt("add", "Deploy only with the safe flag", "--on-command", "ship --now")
-    assert refused.code == 2
-    assert "--on-command 'ship --now'` sets when it is shown" in refused.err
+    added = learnt("add", "Deploy only with the safe flag", "--on-command", "ship --now")
+    assert (added.code, "is known already as" in added.err, "learnt supersede" in added.err) == (0, True, True)
 
 
 def test_marks_are_asked_for_once_and_only_where_use_cannot_be_seen(project: Path, learnt: Learnt) -> None:

@@ -103,7 +103,7 @@ def test_a_store_of_before_the_cues_is_searched_as_before(sqlite_memory: Memory,
             "learning": ("cues", "loaded_from"),
             "learning_words": ("cues",),
             "attempt": ("ignored",),
-            "brief": ("delivery",),
+            "brief": ("delivery", "reported"),
             "injection": ("delivered_at",),
             "warning": ("late", "made", "seen_at", "left_at"),
         }

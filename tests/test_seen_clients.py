@@ -138,7 +138,7 @@ class TestDoctor:
         assert told["last_brief"]["id"] == entry["id"]
         assert (entry["client"], entry["occasion"], entry["asked_by"]) == ("claude", "prompt", "hook")
         assert entry["learnings"] == 1
-        assert doctor.run("activity", "--line").out == "learnt: 1 brief today\n"
+        assert doctor.run("activity", "--line").out == "learnt: 1 brief today, not known to be delivered\n"
 
     def test_a_client_that_never_fired_is_told_with_what_to_do(self, doctor: Doctor) -> None:
         doctor.run("install", "claude-code")

@@ -435,7 +435,7 @@ def test_the_next_worker_ends_what_a_killed_one_left_within_a_lease(database: st
     shop.agent(
         "if os.path.exists('started'): print('<task-done/>'); sys.exit()\n"
         "open('new', 'w').write(str(os.getpid())); os.rename('new', 'started'); time.sleep(600)",
-        lease_s=1,
+        lease_s=3,
     )
     task = shop.add("Anything")
     worker = subprocess.Popen([sys.executable, "-m", "learnt", "work"], cwd=shop.folder, stdout=subprocess.DEVNULL)

@@ -304,7 +304,7 @@ class Originals:
 def without_twins(hits: Sequence[Hit], before: Iterable[Hit] = ()) -> list[Hit]:
     """Return the hits without those that say word for word what another one says, or one of those before.
 
-    Of two, a person's is kept, otherwise the older one.
+    Of two, a person's is kept, otherwise the newer one.
     """
     said = {_read_out(hit.learning) for hit in before}
     kept: dict[tuple[str, ...], Hit] = {}
@@ -314,7 +314,7 @@ def without_twins(hits: Sequence[Hit], before: Iterable[Hit] = ()) -> list[Hit]:
 
 
 def _rank_twin(hit: Hit) -> tuple[bool, int, str]:
-    return not is_persons(hit.learning), hit.learning.created_at, hit.learning.id
+    return not is_persons(hit.learning), -hit.learning.created_at, hit.learning.id
 
 
 def _read_out(learning: Learning) -> tuple[str, ...]:

@@ -105,10 +105,11 @@ def _format_line(arguments: Arguments) -> str:
 
 
 def _describe_today(today: Today) -> str:
+    unknown, given = today.unknown_deliveries, today.briefs + today.warnings
     parts = [
-        f"{format_count(today.briefs, 'brief')} today",
+        f"{format_count(today.briefs if given else unknown, 'brief')} today",
         format_count(today.warnings, "warning") if today.warnings else "",
-        f"{today.unknown_deliveries:,} more {NOT_KNOWN}" if today.unknown_deliveries else "",
+        f"{f'{unknown:,} more ' if given else ''}{NOT_KNOWN}" if unknown else "",
         f"{format_count(today.prevented, 'error')} prevented" if today.prevented else "",
         f"{today.ignored:,} ignored" if today.ignored else "",
         f"{today.to_review:,} to review" if today.to_review else "",
