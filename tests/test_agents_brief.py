@@ -20,7 +20,8 @@ from learnt.flow.standing import LearningsCache, standing
 from learnt.model import Brief, Learning
 from learnt.store import happened
 from learnt.weigh.confidence import impact
-from tests.conftest import Clock, Done, command_line
+from tests.conftest import Clock, Done
+from tests.support.doors import open_doors
 from tests.support.words import tells
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
@@ -525,7 +526,7 @@ def learnt(project: Path, memory: Memory) -> Callable[..., Done]:
     add(memory, "Release by a tag", "git")
     add(memory, "Mind the mood", "mood")
     memory.brief("Release", agent="poet")
-    return command_line(project)
+    return open_doors(project)
 
 
 def write(project: Path, text: str) -> None:
@@ -642,7 +643,7 @@ def test_errors_that_were_prevented_are_counted_by_agent(memory: Memory, project
         )
     assert memory.reports.prevented() == {"engineer": 2, "": 1}
     assert memory.reports.prevented(since=1_003) == {"": 1, "engineer": 1}
-    learnt = command_line(project)
+    learnt = open_doors(project)
     assert json.loads(learnt("stats", "--json").out)["prevented"] == {"engineer": 2, "": 1}
     told = learnt("stats").out
     assert "Errors prevented\n     2 engineer\n     1 (no agent)\n" in told

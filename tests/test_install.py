@@ -608,8 +608,10 @@ OFF = {
 }
 
 
-@pytest.mark.parametrize("scope", ["--project", "--user"])
-@pytest.mark.parametrize("switch", OFF)
+@pytest.mark.parametrize(
+    ("switch", "scope"),
+    [(switch, scope) for switch in OFF for scope in (("--project", "--user") if "user" in switch else ("--project",))],
+)
 def test_hooks_that_are_switched_off_are_told_with_the_place_of_the_switch(
     switch: str, scope: str, learnt: Learnt, project: Path, home: Path
 ) -> None:

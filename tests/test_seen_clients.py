@@ -24,6 +24,7 @@ from learnt.store import fired
 from tests.conftest import Done, command_line
 from tests.support import real_clients
 from tests.support.answering import put_learnt
+from tests.support.doors import open_doors
 
 Command = Callable[..., Done]
 CODEX = tuple(registry.get("codex", "setup").events)
@@ -36,7 +37,7 @@ class Doctor:
         self.bin = bin
         self.project = project
         self.environ = {**os.environ, "PATH": str(bin)}
-        self.run = command_line(project, self.environ)
+        self.run = open_doors(project, self.environ)
         put_learnt(bin)
         assert self.run("init").code == 0
 

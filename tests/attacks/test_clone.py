@@ -265,22 +265,23 @@ def test_no_hook_of_a_stranger_s_project_says_starts_or_changes_anything(
     assert "learnt trust" in line
 
 
-@pytest.mark.parametrize("command", [command.name for command in COMMANDS if command.name not in _ELSEWHERE])
+@pytest.mark.parametrize("half", [0, 1])
 def test_every_command_in_a_stranger_s_project_says_what_to_do(
-    variant: Path, learnt: Learnt, watched: list[str], home: Path, command: str
+    variant: Path, learnt: Learnt, watched: list[str], home: Path, half: int
 ) -> None:
     before = _everything(variant)
-    watch = _Watch()
+    for command in [command.name for command in COMMANDS if command.name not in _ELSEWHERE][half::2]:
+        watch = _Watch()
 
-    done = learnt(*command.split(), *ARGUMENTS.get(command, []), stdin=STDIN.get(command, ""))
+        done = learnt(*command.split(), *ARGUMENTS.get(command, []), stdin=STDIN.get(command, ""))
 
-    assert watch.is_short()
-    assert done.code == 2, done.out + done.err
-    assert "learnt trust" in done.err
-    assert EVIL.lower() not in (done.out + done.err).lower()
-    assert watched == []
-    assert _everything(variant) == before
-    assert not (home / ".local").exists()
+        assert watch.is_short(), command
+        assert done.code == 2, (command, done.out + done.err)
+        assert "learnt trust" in done.err, command
+        assert EVIL.lower() not in (done.out + done.err).lower(), command
+        assert watched == [], command
+        assert _everything(variant) == before, command
+        assert not (home / ".local").exists(), command
 
 
 @pytest.mark.parametrize(
