@@ -67,7 +67,7 @@ ignored: call, other, relative, says
 needless: call, call, works
 needless: call, call, works, says, ends
 needless: call, other, call, works
-needless: call, call, fails, call, works
+ignored: call, call, fails, call, works
 needless: call, call, vague, call, works
 unknown: call
 unknown: call, other

@@ -57,8 +57,8 @@ def _list_possible(event: HookEvent, calls: list[str]) -> list[str]:
     results = [line for line in _read_end(event.transcript) if b'"tool_use_id"' in line]
     possible = []
     for call in calls:
-        result = next((line for line in results if call and f'"{call}"'.encode() in line), b"")
-        if f'"{event.agent_id}"'.encode() in result:
+        result = next((line for line in results if call and f'"{call}"'.encode(errors="replace") in line), b"")
+        if f'"{event.agent_id}"'.encode(errors="replace") in result:
             return [call]
         if b'"agentId"' not in result and b'"is_error":true' not in result.replace(b" ", b""):
             possible.append(call)

@@ -90,7 +90,8 @@ def asks_for_marks(context: Context, task: Task, shown: Iterable[Learning]) -> b
         return False
     # Read the spool first, because a replay may move records to the database meanwhile.
     pending = [record.given.brief for record in context.store.pending_briefs(task.id)]
-    if any(brief.created_at >= task.fresh_since and brief.receipt["asks_marks"] for brief in pending):
+    # Briefs of earlier versions always ask.
+    if any(brief.created_at >= task.fresh_since and brief.receipt.get("asks_marks", True) for brief in pending):
         return False
     database = context.store.database
     origin = tasks.find_origin(database, task.id) if not task.fresh_since else None
