@@ -15,8 +15,8 @@ from learnt.clients.kit.events import (
     briefs_at_first_prompt,
     has_words,
     hears_before_call,
-    hears_in_time,
     shows_messages,
+    shows_too_late,
 )
 from learnt.clients.registry import is_interactive
 from learnt.errors import LearntError, NoStore
@@ -478,7 +478,7 @@ class Conversation:
         mode = self.context.settings.before_tool
         if mode != "auto":
             return mode
-        return "tell" if hears_in_time(self.event) else "stop_once"
+        return "stop_once" if shows_too_late(self.event) else "tell"
 
     def _learn_from_result(self) -> Reply:
         """After a call: record whether it failed, and show learnings that help after a failure."""
