@@ -163,8 +163,9 @@ class Talk:
             self.write(answered(reply.text if self._shows == "all" else "denied", is_error=True))
         return reply.text
 
-    def call(self, command: str) -> str:
-        self.write(used("Bash", {"command": command}))
+    def call(self, command: str, *, message: str = "") -> str:
+        record = used("Bash", {"command": command})
+        self.write({**record, "message": {**record["message"], "id": message}})
         return self.hear("PreToolUse", **self._tool(command))
 
     def result(self, command: str, failed: bool | None, output: str = "") -> str:
@@ -247,7 +248,9 @@ def test_what_an_agent_said_before_it_was_killed_or_cancelled_proves_nothing(
     earlier.result(earlier.works, False)
     talk = Talk(memory, clock, client, "ship", path=tmp_path / "talk.jsonl", task=task)
     clock.advance(days=0.00001)
-    assert ERROR in talk.live("call")
+    assert ERROR in talk.call(talk.fails, message="msg_1")
+    clock.advance(days=0.00001)
+    talk.call("ls", message="msg_1")  # both were written at once
     clock.advance(days=0.00001)
     if task:
         for words in ("", "I ship it."):
