@@ -787,6 +787,11 @@ def test_a_warning_that_waits_in_the_spool_is_not_said_again(shop: Callable[...,
     with Memory.open(project) as memory, memory.context.store.transaction():
         assert client.call(FAILS)
         assert client.call(FAILS) == ""
+        client.hear("UserPromptSubmit", prompt="thank you")
+    with Memory.open(project) as memory:
+        memory.worker.catch_up()
+        (warning,) = memory.context.store.database.rows("select * from warning where project = :project")
+    assert (warning["made"], bool(warning["left_at"])) == (1, True), "the call was made, and a person wrote"
     assert client.call(FAILS) == ""
 
 

@@ -124,7 +124,7 @@ class ToolCall:
     def follow(self) -> None:
         """Record that this call is made after the conversation was warned of it."""
         conversation = self._conversation
-        given = list_given_warnings(conversation.database, conversation.id)
+        given = conversation.list_warnings()
         if not given:
             return
         signs = {misstep.sign for misstep in self._missteps()}
