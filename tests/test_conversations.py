@@ -112,9 +112,9 @@ RELATIVES = {
     # failed, why, what worked: relatives, and other commands
     ("docker-compose up", "bash: docker-compose: command not found", "docker compose up"): (
         "docker-compose down; docker-compose up -d; cd web && docker-compose ps; docker-compose logs | grep err; "
-        "COMPOSE_FILE=a.yml docker-compose up; sudo docker-compose up; timeout 5 docker-compose up 2>&1 | tail -5",
+        "COMPOSE_FILE=a.yml docker-compose up; timeout 5 docker-compose up 2>&1 | tail -5",
         "docker compose up; docker compose down; grep docker-compose README.md; which docker-compose; docker ps; "
-        "./docker-compose up; pip install docker-compose",
+        "./docker-compose up; pip install docker-compose; sudo docker-compose up",
     ),
     ("ship --fast now", ERROR, "ship --safe now"): (
         "ship --fast tomorrow; cd web && ship --fast; FAST=1 ship --fast now | tee log; ls && ship --fast now",

@@ -6,13 +6,12 @@ in the new transcript.
 
 from __future__ import annotations
 
-import os
 import re
 from time import perf_counter_ns
 
 from learnt.brief.render import GIVEN_TO
 from learnt.store import happened, tasks
-from learnt.system.files import open_to_read
+from learnt.system.files import read_transcript_end
 from learnt.text.recommended import recommends_command
 from learnt.text.titles import key_of
 
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from learnt.flow.warnings import CallWarning
     from learnt.model import Brief, Learning, Task
 
-# A hook has little time, so it reads only the end of a longer transcript.
-_MAX_BYTES = 1_000_000
 _MAX_BRIEFS = 20
 
 
@@ -108,13 +105,7 @@ def find_origin(context: Context, task: str, transcript: str) -> str:
 
 def _list_briefs(transcript: str) -> list[str]:
     """Return the ids of the last briefs in a transcript, the last one first."""
-    try:
-        with open(transcript, "rb", opener=open_to_read) as file:
-            file.seek(max(0, os.path.getsize(transcript) - _MAX_BYTES))
-            end = file.read(_MAX_BYTES)
-    except (OSError, ValueError):
-        return []
-    found = re.findall(rb'learnt-brief id=\\*"(brief_\w{1,60})', end)
+    found = re.findall(rb'learnt-brief id=\\*"(brief_\w{1,60})', read_transcript_end(transcript))
     return list(dict.fromkeys(id.decode() for id in reversed(found)))[:_MAX_BRIEFS]
 
 
