@@ -232,7 +232,7 @@ class TestTheList:
             ({"denied": 1, "delivery": "not delivered"}, "unknown"),
             ({"failures": 1, "delivery": "not delivered"}, "unknown"),
             ({"needless": 1}, "needless"),
-            ({"needless": 1, "failures": 3}, "needless"),
+            ({"needless": 1, "failures": 3}, "ignored"),  # it failed before it succeeded
         ],
     )
     def test_a_warning_tells_what_came_of_it(self, memory: Memory, fields: dict[str, Any], outcome: str) -> None:
@@ -245,7 +245,8 @@ class TestTheList:
         assert {name: count for name, count in watched.outcomes.items() if count} == {outcome: 1}
         assert sum(watched.prevented.values()) == watched.outcomes["prevented"]
         delivery = fields.get("delivery", "delivered")
-        counts = {"warnings": int(delivery == "delivered"), "unknown_deliveries": int(not delivery)}
+        is_given = delivery == "delivered" or outcome != "unknown"
+        counts = {"warnings": int(is_given), "unknown_deliveries": int(not is_given and not delivery)}
         assert entry.delivery == (delivery or "unknown")
         assert memory.reports.today() == Today(**counts, **watched.outcomes)
 
@@ -523,19 +524,22 @@ class TestTheLine:
         sqlite_memory.brief("Paint the shop")
         assert learnt("activity", "--line", stdin='{"cwd": "."}').out == "learnt: 1 brief today\n"
         warned(sqlite_memory, "make all")
-        warned(sqlite_memory, "make none", failures=5)
+        warned(sqlite_memory, "make none", failures=5, delivery="")  # made after the stop, so it was given
+        warned(sqlite_memory, "make more", delivery="")
         sqlite_memory.brief("Paint it", asked_by="hook")
         record = {"title": "Paint it green", "status": "proposed"}
         assert learnt("import", "-", stdin=json.dumps(record)).code == 0
         assert (
             learnt("activity", "--line").out
-            == "learnt: 1 brief today, 2 warnings, 1 more not known to be delivered, 1 error prevented, 1 ignored, "
+            == "learnt: 1 brief today, 2 warnings, 2 more not known to be delivered, 1 error prevented, 1 ignored, "
             "1 to review\n"
         )
         told = json.loads(learnt("activity", "--line", "--json").out)
-        outcomes = {"prevented": 1, "ignored": 1, "needless": 0, "unknown": 0}
-        counts = {"briefs": 1, "warnings": 2, "unknown_deliveries": 1}
+        outcomes = {"prevented": 1, "ignored": 1, "needless": 0, "unknown": 1}
+        counts = {"briefs": 1, "warnings": 2, "unknown_deliveries": 2}
         assert told == {"id": "today", **counts, **outcomes, "to_review": 1}
+        stats = sqlite_memory.reports.stats()
+        assert (stats.brief_tokens[-1].count, stats.unknown_deliveries) == (1, 1), "a warning is no brief"
 
     def test_it_is_empty_without_a_store_with_a_damaged_one_and_with_wrong_settings(
         self, learnt: Command, project: Path

@@ -23,6 +23,7 @@ from learnt.doors.hook import CALLS
 from learnt.errors import WrongRequest
 from learnt.model import text_id
 from learnt.store import errands, missteps
+from learnt.store.spool import checksum
 from learnt.system import watched
 from tests.support.deliveries import deliver_all
 from tests.support.doors import Learnt
@@ -111,9 +112,9 @@ RELATIVES = {
     # failed, why, what worked: relatives, and other commands
     ("docker-compose up", "bash: docker-compose: command not found", "docker compose up"): (
         "docker-compose down; docker-compose up -d; cd web && docker-compose ps; docker-compose logs | grep err; "
-        "COMPOSE_FILE=a.yml docker-compose up; sudo docker-compose up; timeout 5 docker-compose up 2>&1 | tail -5",
+        "COMPOSE_FILE=a.yml docker-compose up; timeout 5 docker-compose up 2>&1 | tail -5",
         "docker compose up; docker compose down; grep docker-compose README.md; which docker-compose; docker ps; "
-        "./docker-compose up; pip install docker-compose",
+        "./docker-compose up; pip install docker-compose; sudo docker-compose up",
     ),
     ("ship --fast now", ERROR, "ship --safe now"): (
         "ship --fast tomorrow; cd web && ship --fast; FAST=1 ship --fast now | tee log; ls && ship --fast now",
@@ -558,7 +559,7 @@ class TestStart:
             told = send("general-purpose", errand, call)
         launched = {"status": "async_launched", "agentId": "c4"}
         client.tell("PostToolUse", **told | {"tool_use_id": "toolu_4"}, tool_response=launched)
-        one, other = (start(agent, "general-purpose", transcript_path=str(transcript)) for agent in ("c3", "c4"))
+        one, other = (start(agent, "general-purpose", transcript_path=str(transcript)) for agent in ("c3\udc80", "c4"))
         assert (schema.id in one, till.id in one) == (True, False), "the transcript tells who has the other errand"
         assert (schema.id in other, till.id in other) == (True, True)
         client.tell("Stop", last_assistant_message="Done.")
@@ -765,14 +766,20 @@ def test_a_hook_that_is_started_outside_a_project_works_where_its_event_happens(
 
 def test_what_waits_in_the_spool_is_not_said_again(project: Path, learnt: Learnt) -> None:
     with Memory.open(project) as memory:
-        learning = memory.add("Cache the schema of the replica")
+        learning, other = memory.add("Cache the schema of the replica"), memory.add("Sweep the yard with a broom")
     client = Client(learnt, "claude")
     with Memory.open(project) as memory, memory.context.store.transaction():  # nobody else can write now
         assert learning.id in client.hear("UserPromptSubmit", prompt="cache the schema of the replica")
         assert client.hear("UserPromptSubmit", prompt="cache the schema of the replica") == ""
+        (spool,) = (project / ".learnt").glob("spool*.jsonl")
+        asks, content = b'"asks_marks": true, ', spool.read_bytes().rstrip().partition(b" ")[2]
+        assert asks in content
+        content = content.replace(asks, b"")  # as an earlier version wrote it
+        spool.write_bytes(b"%08x %s\n" % (checksum(content), content))
+        assert other.id in client.hear("UserPromptSubmit", prompt="sweep the yard with a broom")
 
     with Memory.open(project) as memory:
-        assert [entry.learnings for entry in memory.reports.activity().entries] == [1]
+        assert [entry.learnings for entry in memory.reports.activity().entries] == [1, 1]
 
 
 def test_a_warning_that_waits_in_the_spool_is_not_said_again(shop: Callable[..., Client], project: Path) -> None:
@@ -780,6 +787,11 @@ def test_a_warning_that_waits_in_the_spool_is_not_said_again(shop: Callable[...,
     with Memory.open(project) as memory, memory.context.store.transaction():
         assert client.call(FAILS)
         assert client.call(FAILS) == ""
+        client.hear("UserPromptSubmit", prompt="thank you")
+    with Memory.open(project) as memory:
+        memory.worker.catch_up()
+        (warning,) = memory.context.store.database.rows("select * from warning where project = :project")
+    assert (warning["made"], bool(warning["left_at"])) == (1, True), "the call was made, and a person wrote"
     assert client.call(FAILS) == ""
 
 

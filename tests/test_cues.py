@@ -93,6 +93,9 @@ def test_an_import_takes_over_the_cues_and_believes_no_file_that_says_where_it_i
 
 def test_a_store_of_before_the_cues_is_searched_as_before(sqlite_memory: Memory, project: Path) -> None:
     learning = sqlite_memory.add("Close the drawer", observation="It jams.")
+    askers = ("hook", "person", "prompt", "tool")
+    for asker in askers:
+        sqlite_memory.brief("the drawer jams", task=f"task_{asker}", asked_by=asker)
     sqlite_memory.close()
     with sqlite3.connect(project / ".learnt" / "learnt.db") as database:
         for trigger in ("inserted", "deleted", "updated"):
@@ -120,6 +123,8 @@ def test_a_store_of_before_the_cues_is_searched_as_before(sqlite_memory: Memory,
         memory.edit(learning.id, cues=CUES)
         assert memory.search("Kassensturz")[0].learning.id == learning.id
         assert migrate.find_foreign(memory.context.store.database) == []
+        briefs = {entry.task: entry.delivery for entry in memory.reports.activity(what="brief").entries}
+        assert briefs == {f"task_{asker}": "unknown" if asker == "hook" else "delivered" for asker in askers}
 
 
 # Doors

@@ -228,6 +228,7 @@ def test_what_a_plugin_saw_in_the_requests_is_delivered_and_nothing_else(memory:
         if sends is not None:
             given = [said.split('"')[1]] if sends else ["brief_of_others"]
             tell("Stop", session, last_assistant_message="Done.", given=given)
+            tell("Stop", session, last_assistant_message="Done.", given=["brief_of_others"])  # a compaction dropped it
         memory.worker.catch_up()
 
     entries = memory.reports.activity(what="brief").entries

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from learnt import InvalidValue, Memory
+from learnt.flow.marks import after_helpful_mark
 from learnt.model import (
     DIFFICULTIES,
     FAILURE_CATEGORIES,
@@ -21,6 +22,7 @@ from learnt.model import (
     Task,
     new_id,
 )
+from learnt.store import evidence, learnings
 from learnt.store.happened import BriefRecord
 from learnt.store.spool import SpoolRecord
 
@@ -280,3 +282,23 @@ def test_damaged_lines_of_the_spool_are_set_aside_not_dropped(memory: Memory, pr
     assert memory.get(learning.id).times_injected == 1
     assert memory.context.store.spool.refused() == 3
     assert "garbage" in Path(memory.context.store.spool.refused_path).read_text()
+
+
+def test_an_agents_mark_that_takes_back_a_use_is_undone_and_redone_as_what_it_is(memory: Memory) -> None:
+    learning, database = memory.add("Count the till"), memory.context.store.database
+    memory.brief("count the till", task="task_1")
+    with memory.context.store.transaction():
+        evidence.add(database, learning.id, "task_1", evidence.WORKED, at=1)
+        used = learnings.Change(what="use", who="learnt", at=1)
+        learnings.change(database, learning.id, lambda known: after_helpful_mark(known, at=1), used)
+    memory.debrief("task_1", f"LEARNING_NOT_HELPFUL: {learning.id}")
+    found = []
+    for _ in range(3):
+        marks = database.rows("select helpful from mark where project = :project")
+        against = database.value(
+            "select count(*) from evidence where project = :project and kind = :kind", kind=evidence.NOT_HELPFUL
+        )
+        found.append((memory.get(learning.id).times_helpful, [row["helpful"] for row in marks], against))
+        memory.undo(memory.history(learning.id)[-1].id)
+
+    assert found == [(0, [0], 1), (1, [], 0), (0, [0], 1)]

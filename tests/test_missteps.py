@@ -151,6 +151,30 @@ RETRY = ((FAILS, f"Exit code 1\n{ERROR}", True), (WORKS, "done", False))
 MISSING = (("deploi now", "bash: deploi: command not found", True), ("./bin/deploi now", "done", False))
 
 
+REMEDIES = (
+    "source .venv/bin/activate && deploi now",
+    ". ./env.sh; deploi now",
+    "npm i -g deploi && deploi now",
+    "pip install -r needs.txt && deploi now",
+    "PATH=/opt/bin:$PATH deploi now",
+    "export PATH=/opt/bin:$PATH && deploi now",
+    "deploi now || ./bin/deploi now",
+    "deploi now | tail -3 || ./bin/deploi now",
+    "if command -v deploi; then deploi now; fi",
+    '[ -x "$(which deploi)" ] && deploi now',
+    "sudo deploi now",
+)
+NO_REMEDIES = (
+    "cd deploi && deploi now",
+    "cat deploi.yml && git add . && deploi now",
+    "deploi now || true",
+    "deploi now || exit 1",
+    "deploi now; ./bin/other || ls",
+    "CI=1 deploi now",
+    "deploi install",
+)
+
+
 def test_what_a_transcript_tells_is_warned_of_like_what_hooks_saw(shop: Shop) -> None:
     shop.memory.transcripts.debrief(told(shop, *RETRY))
 
@@ -214,6 +238,10 @@ def test_a_program_that_is_missing_is_warned_of_at_every_call(is_live: bool, sho
     assert "./bin/deploi" in shop.call("one", "deploi --dry-run tomorrow")
     assert shop.call("other", "./bin/deploi tomorrow") == ""
     assert shop.call("third", "ls deploi") == ""
+    for number, remedy in enumerate(REMEDIES):
+        assert shop.call(f"remedy {number}", remedy) == "", remedy
+    for number, none in enumerate(NO_REMEDIES):
+        assert "./bin/deploi" in shop.call(f"none {number}", none), none
 
 
 def test_a_check_that_was_called_wrongly_is_warned_of(shop: Shop) -> None:

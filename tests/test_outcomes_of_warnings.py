@@ -67,7 +67,7 @@ ignored: call, other, relative, says
 needless: call, call, works
 needless: call, call, works, says, ends
 needless: call, other, call, works
-needless: call, call, fails, call, works
+ignored: call, call, fails, call, works
 needless: call, call, vague, call, works
 unknown: call
 unknown: call, other
@@ -141,8 +141,9 @@ class Talk:
     """
 
     def __init__(
-        self, memory: Memory, clock: Clock, client: str, program: str, *, path: Path, shows: str = "all"
+        self, memory: Memory, clock: Clock, client: str, program: str, *, path: Path, shows: str = "all", task: str = ""
     ) -> None:
+        self._loop_task = task
         self._memory, self._clock, self._path, self._shows = memory, clock, path, shows
         self._client = client
         self._always = {"session_id": path.stem, "cwd": str(path.parent), "transcript_path": str(path)}
@@ -153,7 +154,7 @@ class Talk:
     def hear(self, name: str, **fields: Any) -> str:
         event = read_event({"hook_event_name": name, **self._always, **fields}, self._client)
         assert event is not None
-        reply = self._memory.hooks.serve(event, loop_task="", began_ns=time.perf_counter_ns())
+        reply = self._memory.hooks.serve(event, loop_task=self._loop_task, began_ns=time.perf_counter_ns())
         if reply.text and self._shows != "nothing":
             said = {"type": "hook_additional_context", "content": [reply.text]}
             is_given = self._shows == "all" and not reply.denies
@@ -162,15 +163,16 @@ class Talk:
             self.write(answered(reply.text if self._shows == "all" else "denied", is_error=True))
         return reply.text
 
-    def call(self, command: str) -> str:
-        self.write(used("Bash", {"command": command}))
+    def call(self, command: str, *, message: str = "") -> str:
+        record = used("Bash", {"command": command})
+        self.write({**record, "message": {**record["message"], "id": message}})
         return self.hear("PreToolUse", **self._tool(command))
 
     def result(self, command: str, failed: bool | None, output: str = "") -> str:
         event = read_event({"hook_event_name": "PostToolUse", **self._always, **self._tool(command)}, self._client)
         assert event is not None
         told = event.replace(failed=failed, output=output)
-        said = self._memory.hooks.serve(told, loop_task="", began_ns=time.perf_counter_ns()).text
+        said = self._memory.hooks.serve(told, loop_task=self._loop_task, began_ns=time.perf_counter_ns()).text
         self.write(answered(output, is_error=bool(failed)))
         return said
 
@@ -232,3 +234,30 @@ def test_what_came_of_sixty_warnings_is_told_as_worked_out_by_hand(
     counted = Counter(expected.values())
     assert dict(memory.reports.activity().outcomes) == dict(memory.reports.stats().outcomes) == counted
     assert {outcome: getattr(memory.reports.today(), outcome) for outcome in counted} == counted
+
+
+@pytest.mark.parametrize("engine", ["sqlite"])
+@pytest.mark.parametrize("client", ["claude", "opencode"])
+def test_what_an_agent_said_before_it_was_killed_or_cancelled_proves_nothing(
+    client: str, memory: Memory, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = "task_1" if client == "claude" else ""  # of the loop
+    monkeypatch.setenv(INTERNAL, "1")
+    earlier = Talk(memory, clock, "claude", "ship", path=tmp_path / "earlier.jsonl")
+    earlier.result(earlier.fails, True, ERROR)
+    earlier.result(earlier.works, False)
+    talk = Talk(memory, clock, client, "ship", path=tmp_path / "talk.jsonl", task=task)
+    clock.advance(days=0.00001)
+    assert ERROR in talk.call(talk.fails, message="msg_1")
+    clock.advance(days=0.00001)
+    talk.call("ls", message="msg_1")  # both were written at once
+    clock.advance(days=0.00001)
+    if task:
+        for words in ("", "I ship it."):
+            memory.debrief(task, words, result="interrupted", transcript=str(tmp_path / "talk.jsonl"))
+    else:
+        talk.hear("Stop", last_assistant_message="I ship it.", given=[])
+    memory.worker.catch_up()
+
+    (warning,) = memory.reports.activity(what="warning").entries
+    assert (warning.delivery, warning.outcome) == ("delivered", "unknown")

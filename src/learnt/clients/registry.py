@@ -67,8 +67,6 @@ class Client(Value):
     """The tools that `run` a command, or `edit` or `read` a file."""
     hears_before_call: bool = True
     """Whether the model sees a hook's answer before a call. If not, the answer must come with the result."""
-    hears_in_time: bool = False
-    """Whether the model sees that answer before the call runs. If not, only stopping the call prevents an error."""
     own_tools: tuple[str, ...] = ()
     """How the names of our server's tools begin, if the client asks a hook whether they are permitted."""
     briefs_at_first_prompt: bool = False
@@ -87,6 +85,8 @@ class Client(Value):
     """Whether `hooks.adapt_event` completes what is read from the client's events."""
     deny_format: str = "permission"
     """How a hook prevents a call: `permission` or `decision`."""
+    tells_whole_turn: bool = False
+    """Whether all words of a turn are told when it ends, even if a person cancels it, and not only the last ones."""
     stop_decision: str = ""
     """The decision with which a hook makes the agent go on at the end of a turn; empty if a hook cannot."""
     speaks_by_name: bool = False
@@ -207,6 +207,7 @@ CLIENTS = (
             **dict.fromkeys(("edit", "multiedit", "write", "patch", "apply_patch"), "edit"),
             "read": "read",
         },
+        tells_whole_turn=True,
         keeps_database=True,
         reports="cost",
         models_need_provider=True,
@@ -287,6 +288,12 @@ LOADED_FILES = tuple(dict.fromkeys(file for client in CLIENTS for file in client
 KINDS = {event: kind for client in CLIENTS for event, kind in client.events.items()}
 # The environment variables that relocate the clients' folders.
 FOLDER_VARIABLES = ("HOME", "USERPROFILE", *(variable for client in CLIENTS for variable in client.folder_variables))
+
+
+def tells_whole_turn(name: str) -> bool:
+    """Return whether a client tells all words of a turn when it ends, so that they do not show what came last."""
+    client = find(name)
+    return client is not None and client.tells_whole_turn
 
 
 def find(name: str) -> Client | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from learnt.clients.registry import tells_whole_turn
 from learnt.debrief.marks import Marks, read_marks
 from learnt.debrief.sigils import LearningSigil, Sigils, discovery_of, kind_of, make_report, read_sigils
 from learnt.debrief.tags import find_tags
@@ -149,7 +150,7 @@ def apply(context: Context, database: Database, body: dict[str, Any]) -> Debrief
     stored = tasks.find(database, attempt.task)
     tasks.ensure(database, stored or record.task)
     task = tasks.get(database, attempt.task, for_update=True)  # locked, so that attempts get distinct numbers
-    if record.ends_turn:
+    if record.ends_turn and not tells_whole_turn(task.client or record.task.client):
         missteps.note_seen(database, task.id, record.at)
     if record.claim and tasks.release_claim(database, task=task.id, attempt=attempt.id) is None:
         # The claim has lapsed, and the attempt was recorded as interrupted. Its learnings are still stored.

@@ -133,11 +133,14 @@ class _AgentProgress:
         """When the agent first acted after each result that it had last, in the order of the transcript; 0 if a person
         wrote before that."""
         self._read_result_at = 0
+        self._message = ""
 
     def follow(self, step: Step) -> None:
         if step.kind == "result":
             self._result_at = max(self._result_at, step.at)
-        elif step.kind in _AGENT_STEPS:
+        elif step.kind in _AGENT_STEPS and (not step.message or step.message != self._message):
+            # The rest of a message was written before the results of its calls.
+            self._message = step.message
             self.acted_at = max(self.acted_at, step.at)
             self._reactions.setdefault(self._result_at, step.at)
             self._read_result_at = self._result_at

@@ -8,10 +8,8 @@ once, and what fits one of them only may be foreign to the others.
 
 from __future__ import annotations
 
-import os
-
 from learnt.store import errands
-from learnt.system.files import open_to_read
+from learnt.system.files import read_transcript_end
 from learnt.text.clean import clean
 from learnt.text.redact import redact
 
@@ -20,8 +18,7 @@ if TYPE_CHECKING:
     from learnt.clients.kit.events import HookEvent
     from learnt.flow.context import Context
 
-# A hook has little time, so it reads only the end of a longer transcript, and compares only a few errands.
-_TRANSCRIPT_END = 1_000_000
+# A hook has little time, so it compares only a few errands.
 _MAX_COMPARED = 4
 
 
@@ -54,21 +51,12 @@ def _whole(event: HookEvent) -> str:
 
 def _list_possible(event: HookEvent, calls: list[str]) -> list[str]:
     """Return which of these calls may have started a sub-agent, by their results in the conversation's transcript."""
-    results = [line for line in _read_end(event.transcript) if b'"tool_use_id"' in line]
+    results = [line for line in read_transcript_end(event.transcript).split(b"\n") if b'"tool_use_id"' in line]
     possible = []
     for call in calls:
-        result = next((line for line in results if call and f'"{call}"'.encode() in line), b"")
-        if f'"{event.agent_id}"'.encode() in result:
+        result = next((line for line in results if call and f'"{call}"'.encode(errors="replace") in line), b"")
+        if f'"{event.agent_id}"'.encode(errors="replace") in result:
             return [call]
         if b'"agentId"' not in result and b'"is_error":true' not in result.replace(b" ", b""):
             possible.append(call)
     return possible
-
-
-def _read_end(transcript: str) -> list[bytes]:
-    try:
-        with open(transcript, "rb", opener=open_to_read) as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - _TRANSCRIPT_END))
-            return file.read(_TRANSCRIPT_END).split(b"\n")
-    except (OSError, ValueError):
-        return []

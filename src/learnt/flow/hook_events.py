@@ -15,8 +15,8 @@ from learnt.clients.kit.events import (
     briefs_at_first_prompt,
     has_words,
     hears_before_call,
-    hears_in_time,
     shows_messages,
+    shows_too_late,
 )
 from learnt.clients.registry import is_interactive
 from learnt.errors import LearntError, NoStore
@@ -31,9 +31,11 @@ from learnt.store.happened import (
     FollowedRecord,
     ForgottenRecord,
     ForkRecord,
+    GivenWarning,
     NoticeRecord,
     PromptRecord,
     ReportRecord,
+    WarningRecord,
     list_given_warnings,
     unshown_notices,
     was_briefed,
@@ -407,8 +409,15 @@ class Conversation:
 
     def _leave_warnings(self) -> None:
         """Record that a person wrote: what an agent did not do before that, it did not do because of a warning."""
-        if any(warning.left_at is None for warning in list_given_warnings(self.database, self.id)):
+        if any(warning.left_at is None for warning in self.list_warnings()):
             self.context.store.record(FollowedRecord(task=self.id, left=True, at=self.now))
+
+    def list_warnings(self) -> list[GivenWarning]:
+        """Return the warnings that the conversation was given, also those that are still in the spool."""
+        # Read the spool first, because a replay may move records to the database meanwhile.
+        pending = [record for record in self.context.store.pending_briefs(self.id) if isinstance(record, WarningRecord)]
+        given = list_given_warnings(self.database, self.id)
+        return [*given, *(GivenWarning(sign=warning.sign) for warning in pending)]
 
     def _is_unopened(self) -> bool:
         """Return whether this is the first prompt since the conversation began or resumed."""
@@ -478,7 +487,7 @@ class Conversation:
         mode = self.context.settings.before_tool
         if mode != "auto":
             return mode
-        return "tell" if hears_in_time(self.event) else "stop_once"
+        return "stop_once" if shows_too_late(self.event) else "tell"
 
     def _learn_from_result(self) -> Reply:
         """After a call: record whether it failed, and show learnings that help after a failure."""

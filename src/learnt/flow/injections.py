@@ -6,13 +6,12 @@ in the new transcript.
 
 from __future__ import annotations
 
-import os
 import re
 from time import perf_counter_ns
 
 from learnt.brief.render import GIVEN_TO
 from learnt.store import happened, tasks
-from learnt.system.files import open_to_read
+from learnt.system.files import read_transcript_end
 from learnt.text.recommended import recommends_command
 from learnt.text.titles import key_of
 
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from learnt.flow.warnings import CallWarning
     from learnt.model import Brief, Learning, Task
 
-# A hook has little time, so it reads only the end of a longer transcript.
-_MAX_BYTES = 1_000_000
 _MAX_BRIEFS = 20
 
 
@@ -90,7 +87,8 @@ def asks_for_marks(context: Context, task: Task, shown: Iterable[Learning]) -> b
         return False
     # Read the spool first, because a replay may move records to the database meanwhile.
     pending = [record.given.brief for record in context.store.pending_briefs(task.id)]
-    if any(brief.created_at >= task.fresh_since and brief.receipt["asks_marks"] for brief in pending):
+    # Briefs of earlier versions always ask.
+    if any(brief.created_at >= task.fresh_since and brief.receipt.get("asks_marks", True) for brief in pending):
         return False
     database = context.store.database
     origin = tasks.find_origin(database, task.id) if not task.fresh_since else None
@@ -107,13 +105,7 @@ def find_origin(context: Context, task: str, transcript: str) -> str:
 
 def _list_briefs(transcript: str) -> list[str]:
     """Return the ids of the last briefs in a transcript, the last one first."""
-    try:
-        with open(transcript, "rb", opener=open_to_read) as file:
-            file.seek(max(0, os.path.getsize(transcript) - _MAX_BYTES))
-            end = file.read(_MAX_BYTES)
-    except (OSError, ValueError):
-        return []
-    found = re.findall(rb'learnt-brief id=\\*"(brief_\w{1,60})', end)
+    found = re.findall(rb'learnt-brief id=\\*"(brief_\w{1,60})', read_transcript_end(transcript))
     return list(dict.fromkeys(id.decode() for id in reversed(found)))[:_MAX_BRIEFS]
 
 

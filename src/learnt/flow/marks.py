@@ -90,7 +90,7 @@ def undo_mark(context: Context, store: Store, undone: tuple[Event, bool]) -> Non
     mark = Mark(
         learning=event.subject,
         task=event.reason,
-        helpful="times_not_helpful" not in event.new,
+        helpful=not _is_against(event),
         at=event.at,
         who=event.who,
     )
@@ -163,11 +163,20 @@ def vouch_when_enough(context: Context, database: Database, learning: Learning, 
 def without_mark(context: Context, learning: Learning, undone: tuple[Event, bool]) -> Evidence | None:
     """Return the evidence for a learning after the undo of a mark; None if another change is undone."""
     event, is_undone = undone
-    was_counted = "times_helpful" in event.new and "times_not_helpful" not in event.new
+    was_counted = "times_helpful" in event.new and not _is_against(event)
     if event.what != "mark" or not is_undone or not was_counted:
         return None
     counted = _count(context, context.locate(learning.id)[0].database, learning)
     return counted.replace(marked=max(0, counted.marked - 1))
+
+
+def _is_against(event: Event) -> bool:
+    """Return whether a change is from a mark that a learning was not helpful.
+
+    Such a mark by an agent on a person's learning only takes back a use that was seen.
+    """
+    took_back = event.new.get("times_helpful", 0) < event.old.get("times_helpful", 0)
+    return "times_not_helpful" in event.new or took_back
 
 
 def _count(context: Context, database: Database, learning: Learning) -> Evidence:

@@ -93,7 +93,7 @@ class Stats(Value):
     task_tokens: tuple[Period, ...]
     """Estimated tokens in the texts of new tasks, by week."""
     brief_tokens: tuple[Period, ...]
-    """Tokens in delivered briefs, by week."""
+    """Tokens in delivered briefs, without warnings, by week."""
     unknown_deliveries: int
     """How many more briefs may have been delivered in these weeks."""
     gone: tuple[GoneError, ...]

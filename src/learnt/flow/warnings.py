@@ -21,6 +21,7 @@ from learnt.mine.missteps import (
     list_requests,
     list_signs,
     list_variables,
+    may_find,
     may_replace,
     repeats,
     replaces,
@@ -124,7 +125,7 @@ class ToolCall:
     def follow(self) -> None:
         """Record that this call is made after the conversation was warned of it."""
         conversation = self._conversation
-        given = list_given_warnings(conversation.database, conversation.id)
+        given = conversation.list_warnings()
         if not given:
             return
         signs = {misstep.sign for misstep in self._missteps()}
@@ -244,7 +245,8 @@ class ToolCall:
                 if misstep.sign not in (sign, same and same.sign)
                 and repeats(command, misstep.asked, misstep.wrong, **self._where)
             ]
-            self._repeated = [*([same] if same else []), *others]
+            known = [*([same] if same else []), *others]
+            self._repeated = [misstep for misstep in known if not _has_remedy(command, misstep)]
         return self._repeated
 
     def _key_without_variables(self) -> str:
@@ -389,6 +391,12 @@ def _tells_of(learning: Learning, misstep: Misstep) -> bool:
     )
     wrong = any(f"`{word}`" in text for word in misstep.wrong)
     return (failed and worked) or (learning.task == misstep.task and (failed or worked or wrong))
+
+
+def _has_remedy(command: str, misstep: Misstep) -> bool:
+    """Return whether a command may find the program that was missing in a misstep."""
+    is_missing = bool(misstep.asked) and misstep.wrong == (misstep.asked,)
+    return is_missing and may_find(command, misstep.command, misstep.asked)
 
 
 def _rank(hit: Hit) -> tuple[object, ...]:

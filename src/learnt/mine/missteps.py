@@ -20,6 +20,7 @@ from learnt.mine.shell import (
     is_build,
     is_check,
     list_programs,
+    provides,
     settings_of,
     split_command,
 )
@@ -177,6 +178,12 @@ def repeats(command: str, request: str, wrong_words: tuple[str, ...], root: str,
     return any(
         _describe_request(part, root, where) == request and set(wrong_words) <= set(part.words) for part in parts
     )
+
+
+def may_find(command: str, failed_command: str, program: str) -> bool:
+    """Return whether a command may find a program that another one did not: as another user, or by its own remedy."""
+    by_sudo, failed_by_sudo = ("sudo" in settings_of(one) for one in (command, failed_command))
+    return by_sudo != failed_by_sudo or (provides(command, program) and not provides(failed_command, program))
 
 
 def _resolve_folder(command: str, root: str, folder: str) -> str:

@@ -8,6 +8,7 @@ Subcommands are recognised by their form, for any program: they are the plain wo
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -67,6 +68,7 @@ _PREPARES = frozenset(
     "add dev generate i init install login prepare remove seed serve setup start stop uninstall up update "
     "upgrade".split()
 )
+_INSTALL_WORDS = frozenset("add i install sync".split())
 _INSTALLS_EXACTLY = (("npm", "ci"), ("pnpm", "ci"), ("bun", "ci"))
 _FORMATTERS = frozenset("fmt format gofmt goimports prettier black gofumpt rustfmt fix autofix".split())
 _SETUP_PROGRAMS = frozenset("cd echo export printf true false sleep pwd set source . wait exit".split())
@@ -160,6 +162,42 @@ def settings_of(command: str) -> tuple[str, ...]:
     """Return the variables that a command line sets for its programs, and `sudo` if it is used."""
     words = [word for line in _split_words(_simplify(command)) for word in line[0][: _count_prefix(line[0])]]
     return tuple(word for word in words if _is_setting(word))
+
+
+def provides(command: str, program: str) -> bool:
+    """Return whether a command line deals with a program that may be missing, before it calls it or after it failed.
+
+    It sets the path, sources a file, installs something, tests for the program, or calls another one behind `||`.
+    """
+    lines = list(_split_words(_simplify(command)))
+    named = re.compile(rf"(?<![\w.-]){re.escape(program)}(?![\w-]|\.\w)")
+    for index, (words, _) in enumerate(lines):
+        count = _count_prefix(words)
+        if any(word.startswith("PATH=") for word in words):
+            return True
+        if words[count : count + 1] == [program]:
+            return _has_alternative(lines[index:])
+        if words and (words[0] in ("source", ".") or _installs(tuple(words[count:]))):
+            return True
+        if words and words[0] != "cd" and named.search(" ".join(words)):
+            return True
+    return False
+
+
+def _has_alternative(lines: list[tuple[list[str], str]]) -> bool:
+    """Return whether another program is called if the first line fails."""
+    for (_, operator), (following, _) in itertools.pairwise(lines):
+        if operator == "||":
+            return bool(following) and following[0] not in _SETUP_PROGRAMS | {":", "return"}
+        if operator not in ("|", "&&"):
+            return False
+    return False
+
+
+def _installs(words: tuple[str, ...]) -> bool:
+    if not words or words[0] in _LOOKING | _SETUP_PROGRAMS | {"git"}:
+        return False
+    return words[:2] in _INSTALLS_EXACTLY or not _INSTALL_WORDS.isdisjoint(words[1:])
 
 
 def list_programs(command: str) -> tuple[str, ...]:

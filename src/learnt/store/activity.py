@@ -24,7 +24,7 @@ KINDS = ("brief", "warning", "debrief")
 # could be missing.
 _EXTRA_ATTEMPTS = 100
 # This pattern occurs only in the receipt of a brief with a warning: in any string of a receipt, the quotes are escaped.
-_WARNING_PATTERN = '%"failed": [{%'
+WARNING_PATTERN = '%"failed": [{%'
 _HAS_CURRENT_WARNING = """
     exists (
         select 1
@@ -66,7 +66,19 @@ _AGENTS = """
     union select agent from warning where project = :project
     union select agent from task where project = :project
 """
-_HAS_WARNING = f"({_HAS_CURRENT_WARNING} or {_HAS_EARLIER_WARNING})"
+HAS_WARNING = f"({_HAS_CURRENT_WARNING} or {_HAS_EARLIER_WARNING})"
+# A warning that was answered was evidently given, although nothing else shows it.
+_WAS_GIVEN = f"""
+    (brief.delivery = '{DELIVERED}'
+     or exists (
+         select 1
+           from warning
+          where warning.project = brief.project
+            and warning.task = brief.task
+            and warning.brief = brief.id
+            and {OUTCOME} <> '{UNKNOWN}'
+     ))
+"""
 
 
 class Entry(Value):
@@ -104,7 +116,7 @@ class Entry(Value):
 class Today(Value):
     """How much has been done since the given time, and how much a person has to decide.
 
-    Only delivered briefs and warnings count as given.
+    Only delivered briefs and warnings count as given, and warnings that were answered, as their outcome shows.
     """
 
     briefs: int = 0
@@ -179,18 +191,19 @@ def today(database: Database, *, since: int) -> Today:
                  where brief.project = :project
                    and brief.created_at >= :since
                    and brief.delivery = '{DELIVERED}'
-                   and not {_HAS_WARNING}) as briefs,
+                   and not {HAS_WARNING}) as briefs,
                (select count(*)
                   from brief
                  where brief.project = :project
                    and brief.created_at >= :since
-                   and brief.delivery = '{DELIVERED}'
-                   and {_HAS_WARNING}) as warnings,
+                   and {_WAS_GIVEN}
+                   and {HAS_WARNING}) as warnings,
                (select count(*)
                   from brief
                  where brief.project = :project
                    and brief.created_at >= :since
-                   and brief.delivery = '') as unknown_deliveries,
+                   and brief.delivery = ''
+                   and not {_WAS_GIVEN}) as unknown_deliveries,
                {_count_today(OUTCOMES)},
                (select count(*) from learning where project = :project and status = 'proposed')
                  + (select count(*)
@@ -200,7 +213,7 @@ def today(database: Database, *, since: int) -> Today:
                        and subject like 'learn%') as to_review
         """,
         since=since,
-        warns=_WARNING_PATTERN,
+        warns=WARNING_PATTERN,
     )
     return Today(**{name: int(count) for name, count in (row or {}).items()})
 
@@ -286,7 +299,7 @@ def _spellings(database: Database, agent: str) -> list[str]:
 
 
 def _briefs(database: Database, filters: dict[str, Any], *, limit: int) -> list[Entry]:
-    rows = _read_briefs(database, filters, f"not {_HAS_WARNING}", limit=limit)
+    rows = _read_briefs(database, filters, f"not {HAS_WARNING}", limit=limit)
     return [_entry("brief", row) for row in rows]
 
 
@@ -311,7 +324,7 @@ def _read_briefs(database: Database, filters: dict[str, Any], which: str, *, lim
           left join task on task.project = :project and task.id = given.task
         """,
         **filters,
-        warns=_WARNING_PATTERN,
+        warns=WARNING_PATTERN,
         limit=limit,
     )
 

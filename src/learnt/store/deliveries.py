@@ -80,7 +80,10 @@ def list_undecided(database: Database, *, since: int) -> list[UndecidedBrief]:
 
 
 def apply_report(database: Database, body: Mapping[str, Any]) -> None:
-    """Within a transaction: store which of a conversation's briefs were in the requests to the model."""
+    """Within a transaction: store which of a conversation's briefs were in the requests to the model.
+
+    A brief that an earlier report proves stays proven: later requests may leave it out, as after a compaction.
+    """
     rows = database.rows(
         f"""
         select id, receipt
@@ -90,6 +93,7 @@ def apply_report(database: Database, body: Mapping[str, Any]) -> None:
            and created_at <= :at
            and asked_by = 'hook'
            and delivery <> '{DELIVERED}'
+           and reported <> '{DELIVERED}'
         """,
         task=body["task"],
         at=body["at"],

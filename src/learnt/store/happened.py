@@ -119,8 +119,8 @@ class GivenWarning(Value):
     """What is known so far about what came of a conversation's warning."""
 
     sign: str
-    made: bool
-    left_at: int | None
+    made: bool = False
+    left_at: int | None = None
 
 
 class FollowedRecord(Value):

@@ -81,8 +81,12 @@ class DebriefRecord(Value):
 
     @property
     def ends_turn(self) -> bool:
-        """Whether an agent has just said its last words in a turn. A transcript that is read later does not tell."""
-        return self.turn is None or (self.turn.size is None and bool(self.output.strip()))
+        """Whether an agent has just said its last words in a turn, which it said after whatever happened before.
+
+        Neither a transcript that is read later nor a task's whole output tells: its words may be older.
+        """
+        ends = self.turn is not None and self.turn.size is None and self.result != "interrupted"
+        return ends and bool(self.output.strip())
 
     def as_body(self) -> Body:
         """Return the JSON body."""

@@ -37,8 +37,8 @@ _DELIVERY = """
 # not given has no outcome. The outcome follows when the worker finds out later what was delivered.
 OUTCOME = f"""
     case when {_DELIVERY} = '{MISSED}' then 'unknown'
-         when warning.needless = 1 then 'needless'
          when warning.failures > warning.late then 'ignored'
+         when warning.needless = 1 then 'needless'
          when warning.late = 1 or warning.made = 1 or warning.seen_at is null then 'unknown'
          when warning.left_at < warning.seen_at then 'unknown'
          when {_DELIVERY} = '{DELIVERED}' then 'prevented'

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from learnt.model import DELIVERED, Value
+from learnt.store.activity import HAS_WARNING, WARNING_PATTERN
 from learnt.store.database import Database
 from learnt.text.times import DAY_MS
 
@@ -79,14 +80,22 @@ def task_lengths(database: Database, *, since: int) -> list[DaySum]:
 
 
 def brief_tokens(database: Database, *, since: int) -> list[DaySum]:
-    """Return the number of delivered briefs on each day, and how many tokens they have."""
-    return _by_day(database, "brief", "created_at", "sum(tokens)", since, more=f"and delivery = '{DELIVERED}'")
+    """Return the number of delivered briefs on each day, without warnings, and how many tokens they have."""
+    which = f"and delivery = '{DELIVERED}' and not {HAS_WARNING}"
+    return _by_day(database, "brief", "created_at", "sum(tokens)", since, more=which, warns=WARNING_PATTERN)
 
 
 def count_unknown_deliveries(database: Database, *, since: int) -> int:
-    """Return how many briefs may have been delivered, or not."""
-    sql = "select count(*) from brief where project = :project and created_at >= :since and delivery = ''"
-    return int(database.value(sql, since=since))
+    """Return how many briefs, without warnings, may have been delivered, or not."""
+    sql = f"""
+        select count(*)
+          from brief
+         where project = :project
+           and created_at >= :since
+           and delivery = ''
+           and not {HAS_WARNING}
+        """
+    return int(database.value(sql, since=since, warns=WARNING_PATTERN))
 
 
 def spent(database: Database) -> list[DaySum]:
@@ -211,7 +220,9 @@ def regenerated(database: Database) -> Regenerated:
     return Regenerated(**{**row, **{name: int(row[name]) for name in int_columns}})
 
 
-def _by_day(database: Database, table: str, time: str, total: str, since: int, *, more: str = "") -> list[DaySum]:
+def _by_day(
+    database: Database, table: str, time: str, total: str, since: int, *, more: str = "", **values: str
+) -> list[DaySum]:
     rows = database.rows(
         f"""
         select {time} / {DAY_MS} as day, count(*) as count, {total} as total
@@ -223,5 +234,6 @@ def _by_day(database: Database, table: str, time: str, total: str, since: int, *
          order by 1
         """,
         since=since,
+        **values,
     )
     return [(int(row["day"]), int(row["count"]), float(row["total"])) for row in rows]

@@ -37,6 +37,7 @@ _IS_LINK = "it is a link, and learnt follows none"
 _FOREIGN = "it belongs to another user"
 _STORE_ENDING = ".learnt"  # of a store's folder
 _UNFINISHED = ".new"
+_END_BYTES = 1_000_000  # of a transcript
 _RANDOM_BYTES = 8
 # A temporary file that has not been written to for so long is left over, if no lock tells.
 _LEFT_OVER_S = 600
@@ -141,6 +142,16 @@ def open_to_read(path: str, flags: int) -> int:
     if _is_in_store(path):
         return open_private(path, flags)
     return _open_regular(path, flags)
+
+
+def read_transcript_end(path: str) -> bytes:
+    """Return the last bytes of a transcript, because a hook has little time; empty if it cannot be read."""
+    try:
+        with open(path, "rb", opener=open_to_read) as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _END_BYTES))
+            return file.read(_END_BYTES)
+    except (OSError, ValueError):
+        return b""
 
 
 def _open_regular(path: str, flags: int) -> int:

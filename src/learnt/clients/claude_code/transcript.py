@@ -165,7 +165,8 @@ def _message_steps(
         return
     content = dig(record, "message", "content")
     if record["type"] == "assistant":
-        yield from _agent_steps(record, content, calls, at=at, aside=aside)
+        steps = _agent_steps(record, content, calls, at=at, aside=aside)
+        yield from kit.in_message(dig(record, "message", "id"), steps)
         return
     for block in kit.blocks(content):
         if block.get("type") == "tool_result":

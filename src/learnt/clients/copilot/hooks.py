@@ -9,11 +9,10 @@ the transcript. The transcript reader uses the same functions.
 from __future__ import annotations
 
 import json
-import os
 import re
 
 from learnt.model import digest
-from learnt.system.files import open_to_read
+from learnt.system.files import read_transcript_end
 from learnt.text.json_values import dig, parsed, text_of
 
 TYPE_CHECKING = False
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 _FROM_HOOKS = re.compile(r'\n\nTool "[^"\n]*" \w+\. Additional guidance from postToolUse hooks:\n')
 _ENDING = re.compile(r"(?:\A|\n)<shellId: [^\n>]* completed with exit code (-?\d+)>\s*\Z")
 _SUCCEEDED = "success"
-# A hook has little time, so it reads only the end of a longer transcript.
-_TRANSCRIPT_END = 1_000_000
 
 
 def adapt_event(event: HookEvent, payload: Mapping[str, Any]) -> HookEvent | None:
@@ -56,22 +53,13 @@ def _identity(payload: Mapping[str, Any]) -> str:
 
 def last_message(transcript: str) -> str | None:
     """Return the agent's last message in a transcript; None if there is none."""
-    for line in reversed(_last_lines(transcript)):
+    for line in reversed(read_transcript_end(transcript).split(b"\n")):
         if b'"assistant.message"' in line:
             record = parsed(line.decode("utf-8", "replace"))
             text = text_of(dig(record, "data", "content"))
             if record.get("type") == "assistant.message" and text and not record.get("agentId"):
                 return text
     return None
-
-
-def _last_lines(path: str) -> list[bytes]:
-    try:
-        with open(path, "rb", opener=open_to_read) as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - _TRANSCRIPT_END))
-            return file.read(_TRANSCRIPT_END).split(b"\n")
-    except (OSError, ValueError):
-        return []
 
 
 def read_result(payload: Mapping[str, Any], output: str, *, runs: bool, transcript: str) -> tuple[bool | None, str]:

@@ -62,7 +62,8 @@ def steps(path: str) -> Iterator[kit.Step]:
     last = {_key(message): number for number, message in enumerate(_messages(path))}
     for number, message in enumerate(_messages(path)):
         if number >= last.get(_key(message), 0) or not message.get("id"):
-            yield from _message_steps(message, aside=aside, typed=_key(message) in typed)
+            steps = _message_steps(message, aside=aside, typed=_key(message) in typed)
+            yield from kit.in_message(message.get("id"), steps)
 
 
 def about(path: str) -> kit.About:

@@ -189,10 +189,12 @@ def hears_before_call(event: HookEvent) -> bool:
     return client is None or client.hears_before_call
 
 
-def hears_in_time(event: HookEvent) -> bool:
-    """Return whether the model sees an answer before the call runs, or nothing else is known to reach it."""
-    client = registry.find(event.client)
-    return client is None or client.hears_in_time
+def shows_too_late(event: HookEvent) -> bool:
+    """Return whether the model sees an answer only after the call ran, so that only a stop prevents an error.
+
+    So it is in all clients that we know.
+    """
+    return registry.find(event.client) is not None
 
 
 def briefs_at_first_prompt(event: HookEvent) -> bool:

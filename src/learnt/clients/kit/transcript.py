@@ -82,6 +82,8 @@ class Step(Value):
     """The time in UTC milliseconds; 0 if the client does not record it."""
     aside: bool = False
     """Whether the step belongs to a sub-agent's conversation."""
+    message: str = ""
+    """The id of the model's message that a step is part of, if the results of its calls can stand before its end."""
     typed: bool = False
     """For a prompt, whether a person typed it in an interactive client; False if it was run unattended, or unknown."""
 
@@ -497,6 +499,11 @@ def make_messages(text: str, *, at: int, aside: bool = False) -> Iterator[Step]:
     """Yield the step for a message from the agent, if the message has any text."""
     if words := strip_answer(text).strip():
         yield Step(kind="said", text=shorten(words), at=at, aside=aside)
+
+
+def in_message(id: object, steps: Iterable[Step]) -> Iterator[Step]:
+    """Yield steps as parts of the model's message with this id."""
+    return (step.replace(message=read_name(id)) for step in steps)
 
 
 def shorten(text: str) -> str:

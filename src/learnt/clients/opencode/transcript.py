@@ -96,16 +96,17 @@ def steps_of(info: object, messages: Iterable[Mapping[str, Any]]) -> Iterator[ki
     """Yield the steps in a session."""
     aside, typed = bool(dig(info, "parentID")), _is_interactive(info)
     for message in messages:
-        role, at = dig(message, "info", "role"), kit.read_time(dig(message, "info", "time", "created"))
+        role, id = dig(message, "info", "role"), dig(message, "info", "id")
+        at = kit.read_time(dig(message, "info", "time", "created"))
         if dig(message, "info", "summary") is True:  # a summary of compacted messages
             continue
         for part in kit.blocks(message.get("parts")):
             if part.get("synthetic") or part.get("ignored"):
                 continue
             if part.get("type") == "tool":
-                yield from _tool_steps(part, at=at, aside=aside, typed=typed)
+                yield from kit.in_message(id, _tool_steps(part, at=at, aside=aside, typed=typed))
             elif part.get("type") == "text" and role == "assistant":
-                yield from kit.make_messages(text_of(part.get("text")), at=at, aside=aside)
+                yield from kit.in_message(id, kit.make_messages(text_of(part.get("text")), at=at, aside=aside))
             elif part.get("type") == "text" and role == "user" and not aside:
                 yield from kit.make_prompts(part.get("text"), at=at, typed=typed)
 
