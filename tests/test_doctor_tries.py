@@ -16,6 +16,7 @@ from learnt.clients import registry
 from learnt.clients.claude_code import setup as claude_code
 from learnt.clients.codex import setup as codex
 from learnt.flow import client_questions, diagnosis, install
+from learnt.store import fired
 from learnt.system.installation import own_script
 from tests.conftest import Done
 from tests.support.answering import put_learnt
@@ -141,6 +142,14 @@ BROKEN: dict[str, tuple[str, str, object, str, str]] = {
     "gemini untrusted": (
         "gemini", "{home}/.gemini/trustedFolders.json", {}, "Gemini CLI does not trust {project}", "/permissions",
     ),
+    "codex refused": (
+        "codex", "{home}/.codex/config.toml", '[projects."{project}"]\ntrust_level = "untrusted"\n',
+        "Codex does not trust {project} yet", "approve the hooks under `/hooks`",
+    ),
+    "gemini refused": (
+        "gemini", "{home}/.gemini/trustedFolders.json", {"{project}": "DO_NOT_TRUST"},
+        "Gemini CLI does not trust {project}", "/permissions",
+    ),
     "gemini extension": (
         "gemini", "{home}/.gemini/extensions/learnt/gemini-extension.json", {},
         "every hook runs twice", "`gemini extensions uninstall learnt`",
@@ -207,6 +216,8 @@ def test_whatever_keeps_it_from_working_is_named_with_what_to_do(way: str, machi
     client, place, content, named, remedy = BROKEN[way]
     machine.install(client)
     machine.trust()
+    if way.endswith("refused"):  # a hook that fired before does not change the user's mind
+        fired.note(str(machine.project / ".learnt"), client, "prompt", 2**42, 1.0, 1)
     if place and content is None:
         Path(machine.fill(place)).unlink()
     elif place:
@@ -377,6 +388,29 @@ def test_a_hook_that_is_only_tried_answers_and_leaves_no_record(machine: Machine
         assert memory.reports.activity().entries == ()
     machine.learnt("hook", "--client", "claude", stdin=event, env={"LEARNT_INTERNAL": ""})  # as if it were not set
     assert (machine.project / ".learnt" / "fired").exists()
+
+
+def test_a_hook_that_answers_when_it_is_tried_ends_the_alarm_about_hooks(machine: Machine) -> None:
+    machine.install("opencode")
+    event = json.dumps({"hook_event_name": "SessionStart", "session_id": "1", "cwd": str(machine.project)})
+    settings, log = machine.project / "learnt.toml", machine.project / ".learnt" / "hook.log"
+    right = settings.read_text()
+    settings.write_text('brief_tokens = "zzz"\n')
+    machine.learnt("hook", "--client", "claude", stdin=event, env={"LEARNT_INTERNAL": "probe"})
+    assert not log.exists()
+    machine.learnt("hook", "--client", "claude", stdin=event)
+    assert "brief_tokens" in log.read_text()
+    settings.write_text(right)
+    for fired_before in (machine.project / ".learnt" / "fired").iterdir():
+        fired_before.unlink()
+
+    answered = machine.learnt("doctor", env=machine.path).out
+    log.write_text(f"{log.read_text().split()[0]} KeyError: at flow/hook_events.py:1\n")
+    failed = machine.learnt("doctor", env=machine.path).out
+
+    assert "ok  store: hook: 1 entry in the log" in answered
+    assert "hooks have answered since" in answered
+    assert "!!  store: hook: 1 entry in the log" in failed  # serving an event was not tried
 
 
 def test_install_finds_the_clients_that_are_used_here(machine: Machine) -> None:

@@ -169,6 +169,8 @@ class Trust(Value):
     """Why the client would not run our hooks; empty if it would."""
     runs_none: bool = False
     """Whether the client would run none of our hooks."""
+    refused: bool = False
+    """Whether the user has said no, so that a hook which fired before does not show that the client trusts it."""
     matters: bool = True
     """Whether the client is used on this machine. A project can have settings for clients that are not used here."""
 
