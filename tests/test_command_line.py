@@ -1000,7 +1000,9 @@ class TestDoctorDemoAndHelp:
         done = shop("doctor")
         assert done.code == 1
         assert "chmod" in done.out
-        assert "1 record pending" in done.out
+        assert "1 record pending\n    `learnt list` applies them" in done.out
+        shop("list")
+        assert "pending" not in shop("doctor").out
         (project / ".learnt/hook.log").write_text("")
         assert "the log is empty" in shop("doctor").out
         (project / ".learnt/hook.log").write_text("2024-01-01 it failed\n")

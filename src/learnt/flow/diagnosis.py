@@ -276,7 +276,7 @@ def _examine_spool(subject: str, place: Place) -> Iterator[Diagnosis]:
         yield Diagnosis.problem(subject, detail, f"check {spool.refused_path}, then delete it")
     if pending:
         detail = f"{_format_records(pending)} pending"
-        remedy = "the next learnt command applies them, once the database can be written"
+        remedy = "`learnt list` applies them, once the database can be written"
         yield Diagnosis.problem(subject, detail, remedy)
     if elsewhere:
         detail = f"{_format_records(elsewhere)} pending for a database that is not the configured one"

@@ -20,7 +20,7 @@ from typing import Any, Self
 from learnt import project, trust
 from learnt.clients import registry
 from learnt.clients.kit import setup
-from learnt.clients.kit.examine import ClientState, examine, find_shared
+from learnt.clients.kit.examine import ClientState, examine, find_shared, put_on_path
 from learnt.clients.kit.setup import Disk, Location, Target, Unfit
 from learnt.errors import LearntError, NoStore, TryAgain, WrongRequest, cannot_write, make_writable
 from learnt.flow import context
@@ -355,7 +355,7 @@ def _next_steps(outcome: SetupOutcome, location: Location, start: str) -> Iterat
         yield f"{fault.detail}; {fault.remedy}"
     program = location.program[0]
     if setup.has_hooks(client) and not _is_on_path(program):
-        yield f"`{program}` is not on PATH: the hooks stay silent until it is; --user writes the absolute path"
+        yield f"`{program}` is not on PATH: the hooks stay silent until it is; {put_on_path(location)}"
     here = project.find_project(start)
     try:
         loaded = context.load_configuration(start).settings

@@ -199,10 +199,13 @@ def _start_another(client: str, location: Location, wrong: str) -> str:
         return f"remove {wrong}, or change which `{NAME}` is first on PATH"
     if location.user:
         return f"`{location.own_program} install {client} --user`"
-    return f"{_put_on_path(location)}, or remove {wrong}"
+    return f"{put_on_path(location)}, or remove {wrong}"
 
 
-def _put_on_path(location: Location) -> str:
+def put_on_path(location: Location) -> str:
+    """Return how the learnt that runs now is found. Installing for the user, too, would run every hook twice."""
+    if not location.own_program:
+        return f"put {NAME} on PATH"
     return f'`export PATH="{os.path.dirname(location.own_program)}:$PATH"` where the client is started'
 
 
@@ -236,8 +239,7 @@ def _find_gap(client: str, location: Location, ours: Sequence[Target], disk: Dis
     if has_hooks(client) and not disk.has_program(program):
         if program != NAME:
             return Fault(detail=f"{program} does not exist", remedy=again)
-        remedy = _put_on_path(location) if location.own_program else f"put {NAME} on PATH"
-        return Fault(detail=f"{program} is not on PATH", remedy=f"{remedy}; `learnt install --user` writes its path")
+        return Fault(detail=f"{program} is not on PATH", remedy=put_on_path(location))
     as_written = location.replace(program=(program, *location.program[1:]))
     stale = [target for target in targets(client, as_written) if _is_stale(target, disk)]
     if not stale:
