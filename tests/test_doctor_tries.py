@@ -319,7 +319,8 @@ def test_asking_a_client_leaves_its_folder_alone(machine: Machine) -> None:
 
 
 def test_without_a_client_the_doctor_says_what_to_type(machine: Machine) -> None:
-    machine.learnt("init")
+    assert "`learnt install` finds your agent clients" in machine.learnt("init").out
+    assert "`learnt install` finds your agent clients" in machine.learnt("activity").out
     assert "clients: none is set up here\n    `learnt install claude-code`" in machine.learnt("doctor").out
     machine.add_program("codex")
     machine.add_program("gemini")
@@ -440,6 +441,28 @@ def test_a_hook_that_answers_when_it_is_tried_ends_the_alarm_about_hooks(machine
     assert "!!  store: hook: 1 entry in the log" in failed  # serving an event was not tried
 
 
+def test_a_preview_says_what_could_not_be_written(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine.learnt("init")
+    writable = machine.learnt("install", "gemini", "--dry-run").out
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+
+    told = machine.learnt("install", "gemini", "--dry-run").out
+
+    assert f"{machine.project} is read-only, so that nothing could be written: `chmod" in told
+    assert "read-only" not in writable
+
+
+def test_what_was_written_for_the_user_goes_with_the_last_client(machine: Machine) -> None:
+    machine.learnt("init")  # which is noted as trusted
+    machine.learnt("install", "gemini", "--user")
+    data = machine.home / ".local" / "share" / "learnt"
+    assert (data / ".gitignore").exists()
+
+    machine.learnt("uninstall", "gemini", "--user")
+
+    assert not data.exists() or os.listdir(data) == ["trust"]
+
+
 def test_install_finds_the_clients_that_are_used_here(machine: Machine) -> None:
     machine.learnt("init")
     assert "no client was found" in machine.learnt("install", "--all", env=machine.path).err
@@ -464,6 +487,9 @@ def test_a_person_is_asked_for_each_client_that_was_found(machine: Machine) -> N
         machine.add_program(name)
     machine.install("gemini")
 
+    code, screen = Terminal(machine.project).run("install", typed="y\nx\nq\n", **machine.path)
+    assert (code, screen.count("Set up opencode?"), "nothing was changed" in screen) == (2, 2, True), screen
+    assert not (machine.project / ".codex").exists()
     code, screen = Terminal(machine.project).run("install", typed="n\n\n", **machine.path)
 
     assert code == 0, screen
