@@ -198,6 +198,10 @@ BROKEN: dict[str, tuple[str, str, object, str, str]] = {
         "opencode", "{project}/.opencode/plugin/learnt.js", "// ours\n" + OPENCODE_MARK + "x\n",
         "incomplete, or from an older version", "`learnt install opencode`",
     ),
+    "opencode plugin of others": (
+        "opencode", "{project}/.opencode/plugin/learnt.js", "export const x = 1\n",
+        "learnt.js: the file exists and is not ours", "move it out of its folder, then `learnt install opencode`",
+    ),
     "opencode server off": (
         "opencode", "{project}/.opencode/opencode.jsonc", {"mcp": {"learnt": {"enabled": False}}},
         "does not start our server here (`enabled` is false", "set `enabled` to true",

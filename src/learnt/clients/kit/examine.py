@@ -244,9 +244,22 @@ def _find_gap(client: str, location: Location, ours: Sequence[Target], disk: Dis
     stale = [target for target in targets(client, as_written) if _is_stale(target, disk)]
     if not stale:
         return None
+    if obstacle := next(filter(None, (_find_obstacle(target, disk) for target in stale)), None):
+        return obstacle.replace(remedy=f"{obstacle.remedy}, then {again}")
     detail = f"the setup is incomplete, or from an older version: {', '.join(target.path for target in stale)}"
     leave = f"`learnt uninstall {client}{' --user' if location.user else ''}`"
     return Fault(detail=detail, remedy=again if is_whole else f"{again}, or {leave}")
+
+
+def _find_obstacle(target: Target, disk: Disk) -> Fault | None:
+    """Return what a person has to change before a file can be written; None if there is nothing."""
+    try:
+        target.edit.add(disk.read(target.path))
+    except Unfit as reason:
+        return Fault(detail=f"{target.path}: {reason}", remedy=reason.remedy) if reason.remedy else None
+    except LearntError:
+        return None
+    return None
 
 
 def _install(client: str, location: Location) -> str:
