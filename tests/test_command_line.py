@@ -1346,13 +1346,6 @@ def test_search_and_brief_are_told_what_is_about_to_happen(learnt: Callable[...,
     assert learnt("search", "deploy", "--why").out.splitlines()[-1].endswith("  deploy")
     assert f"`learnt show {learning}`" in learnt("explain", learning).err
     assert learnt("add", "x", "--on-command", "").err.startswith("error: --on-command is empty")
-    learnt(
-        "hook",
-        "--client",
-        "claude",
-        stdin='{"hook_event_name": "UserPromptSubmit", "prompt": "deploy", "session_id": "1"}',
-    )
-    assert "Known clients: claude-code" in learnt("activity", "--client", "nope").out
 
 
 def test_explain_says_when_another_version_rendered_a_brief(project: Path, learnt: Callable[..., Done]) -> None:
