@@ -306,7 +306,7 @@ class TestTheCommand:
         told = learnt("activity")
 
         assert (told.code, told.err) == (0, "")
-        assert "learnt install claude-code" in told.out
+        assert "`learnt install` finds" in told.out
         assert "learnt doctor" in told.out
         assert "Nothing of that kind" in learnt("activity", "--client", "codex").out
 
@@ -383,7 +383,7 @@ class TestTheCommand:
         sqlite_memory.context.clock = now_ms
         sqlite_memory.brief("Paint the shop", client="codex", agent="engineer")
         warned(sqlite_memory, "make all", agent="tester")
-        assert "Known clients: claude, codex\n" in learnt("activity", "--client", "foo").out
+        assert "Known clients: claude-code, codex\n" in learnt("activity", "--client", "foo").out
         assert "Known agents: engineer, tester\n" in learnt("activity", "--agent", "nobody").out
         assert (
             "Warnings, in all: 1 prevented\nErrors prevented, in all: 1 (tester 1)"

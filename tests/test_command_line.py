@@ -1000,7 +1000,9 @@ class TestDoctorDemoAndHelp:
         done = shop("doctor")
         assert done.code == 1
         assert "chmod" in done.out
-        assert "1 record pending" in done.out
+        assert "1 record pending\n    `learnt list` applies them" in done.out
+        shop("list")
+        assert "pending" not in shop("doctor").out
         (project / ".learnt/hook.log").write_text("")
         assert "the log is empty" in shop("doctor").out
         (project / ".learnt/hook.log").write_text("2024-01-01 it failed\n")
@@ -1340,6 +1342,10 @@ def test_search_and_brief_are_told_what_is_about_to_happen(learnt: Callable[...,
         assert id in json.loads(learnt("brief", "anything", option, value, "--json").out)["learning_ids"]
     assert "impact 0" in learnt("show", id).out
     assert "impact 0" in learnt("search", "tool", "--why").out
+    learning = learnt("add", "Deploying needs a token").out.split()[1].rstrip(":")
+    assert learnt("search", "deploy", "--why").out.splitlines()[-1].endswith("  deploy")
+    assert f"`learnt show {learning}`" in learnt("explain", learning).err
+    assert learnt("add", "x", "--on-command", "").err.startswith("error: --on-command is empty")
 
 
 def test_explain_says_when_another_version_rendered_a_brief(project: Path, learnt: Callable[..., Done]) -> None:

@@ -15,10 +15,13 @@ from learnt import Memory, __version__
 from learnt.clients import registry
 from learnt.clients.claude_code import setup as claude_code
 from learnt.clients.codex import setup as codex
+from learnt.clients.kit.setup import Location
+from learnt.clients.opencode import setup as opencode
 from learnt.flow import client_questions, diagnosis, install
+from learnt.store import fired
 from learnt.system.installation import own_script
 from tests.conftest import Done
-from tests.support.answering import put_learnt
+from tests.support.answering import ANSWERS, put_learnt
 from tests.support.terminal import Terminal
 
 Learnt = Callable[..., Done]
@@ -28,6 +31,7 @@ NO_SERVER = """#!/bin/sh
 echo 'error: the Python package `mcp` is missing' >&2; exit 2
 """
 OLD_HOOK = "sh -c 'learnt hook --client claude 2>/dev/null || exit 0'"
+OPENCODE_MARK = opencode.plugin(Location(root="")).partition("\n")[0] + "\n"
 OLD_SETTINGS = {
     "permissions": {"allow": ["Bash(ls:*)", "mcp__learnt__*"]},
     "hooks": {event: [{"hooks": [{"type": "command", "command": OLD_HOOK, "timeout": 5}]}] for event in ("Stop",)},
@@ -141,6 +145,14 @@ BROKEN: dict[str, tuple[str, str, object, str, str]] = {
     "gemini untrusted": (
         "gemini", "{home}/.gemini/trustedFolders.json", {}, "Gemini CLI does not trust {project}", "/permissions",
     ),
+    "codex refused": (
+        "codex", "{home}/.codex/config.toml", '[projects."{project}"]\ntrust_level = "untrusted"\n',
+        "Codex does not trust {project} yet", "approve the hooks under `/hooks`",
+    ),
+    "gemini refused": (
+        "gemini", "{home}/.gemini/trustedFolders.json", {"{project}": "DO_NOT_TRUST"},
+        "Gemini CLI does not trust {project}", "/permissions",
+    ),
     "gemini extension": (
         "gemini", "{home}/.gemini/extensions/learnt/gemini-extension.json", {},
         "every hook runs twice", "`gemini extensions uninstall learnt`",
@@ -182,6 +194,14 @@ BROKEN: dict[str, tuple[str, str, object, str, str]] = {
         "the setup is incomplete, or from an older version: {project}/.claude/settings.json",
         "`learnt install claude-code`, or `learnt uninstall claude-code`",
     ),
+    "opencode plugin changed": (
+        "opencode", "{project}/.opencode/plugin/learnt.js", "// ours\n" + OPENCODE_MARK + "x\n",
+        "incomplete, or from an older version", "`learnt install opencode`",
+    ),
+    "opencode plugin of others": (
+        "opencode", "{project}/.opencode/plugin/learnt.js", "export const x = 1\n",
+        "learnt.js: the file exists and is not ours", "move it out of its folder, then `learnt install opencode`",
+    ),
     "opencode server off": (
         "opencode", "{project}/.opencode/opencode.jsonc", {"mcp": {"learnt": {"enabled": False}}},
         "does not start our server here (`enabled` is false", "set `enabled` to true",
@@ -207,6 +227,8 @@ def test_whatever_keeps_it_from_working_is_named_with_what_to_do(way: str, machi
     client, place, content, named, remedy = BROKEN[way]
     machine.install(client)
     machine.trust()
+    if way.endswith("refused"):  # a hook that fired before does not change the user's mind
+        fired.note(str(machine.project / ".learnt"), client, "prompt", 2**42, 1.0, 1)
     if place and content is None:
         Path(machine.fill(place)).unlink()
     elif place:
@@ -223,6 +245,10 @@ def test_whatever_keeps_it_from_working_is_named_with_what_to_do(way: str, machi
     assert not told["fine"], told
     assert machine.fill(named) in told["detail"]
     assert machine.fill(remedy) in told["remedy"]
+    assert "--user" not in told["remedy"]
+    if way == "opencode plugin changed":
+        machine.install(client)
+        assert machine.says(client)["fine"]
 
 
 @pytest.mark.parametrize("client", [client for client in install.CLIENTS if client != "aider"])
@@ -247,22 +273,38 @@ def test_a_setup_for_the_user_is_his_own_in_the_home_folder_too(client: str, mac
     assert machine.says(client, cwd=machine.home)["fine"]
 
 
-def test_a_learnt_that_hangs_is_found_soon_and_named_once(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_questions, "_HOOK_LIMIT_S", 0.2)
+WRONG_PROGRAMS = {
+    "hangs": ("#!/bin/sh\nexec /bin/sleep 60\n", "our hook does not answer: {learnt} hangs"),
+    "fails": (
+        "#!/bin/sh\necho no >&2\nexit 2\n",
+        "our hook does not answer: {learnt} is another version of learnt, or",
+    ),
+    "interpreter": (
+        "#!/nonexistent/python\n",
+        "{learnt} cannot be started: its interpreter /nonexistent/python does not",
+    ),
+    "version": (ANSWERS.replace("VERSION", "0.0.9"), f"{{learnt}} is learnt 0.0.9, and this is learnt {__version__}, "),
+}
+
+
+@pytest.mark.parametrize("way", WRONG_PROGRAMS)
+def test_a_wrong_learnt_is_found_soon_and_named_once(
+    way: str, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_questions, "_HOOK_LIMIT_S", 0.2 if way == "hangs" else 5.0)
     for client in ("opencode", "claude-code"):
         machine.install(client)
     machine.trust()
-    put_learnt(machine.bin, text="#!/bin/sh\nexec /bin/sleep 60\n")
+    text, named = WRONG_PROGRAMS[way]
+    put_learnt(machine.bin, text=text)
 
-    hangs = machine.says("opencode")
-    put_learnt(machine.bin, version="0.0.9")
     told = machine.learnt("doctor", env=machine.path).out
 
-    assert hangs["detail"].endswith(f"does not answer: {machine.bin}/learnt hangs")
-    assert "export PATH=" in hangs["remedy"]
-    assert told.count("is learnt 0.0.9") == 1
-    assert f"client claude-code, client opencode: {machine.bin}/learnt is learnt 0.0.9" in told
-    assert f"and this is learnt {__version__}, {own_script()}\n" in told
+    wrong = f"{machine.bin}/learnt"
+    first, remedy = f"client claude-code, client opencode: {named}".format(learnt=wrong), f"or remove {wrong}\n"
+    assert first in told, told
+    assert told.count("!!  client") == told.count(remedy) == 1
+    assert f'`export PATH="{os.path.dirname(own_script())}:$PATH"` where the client is started, {remedy}' in told
 
 
 def test_asking_a_client_leaves_its_folder_alone(machine: Machine) -> None:
@@ -281,7 +323,8 @@ def test_asking_a_client_leaves_its_folder_alone(machine: Machine) -> None:
 
 
 def test_without_a_client_the_doctor_says_what_to_type(machine: Machine) -> None:
-    machine.learnt("init")
+    assert "`learnt install` finds your agent clients" in machine.learnt("init").out
+    assert "`learnt install` finds your agent clients" in machine.learnt("activity").out
     assert "clients: none is set up here\n    `learnt install claude-code`" in machine.learnt("doctor").out
     machine.add_program("codex")
     machine.add_program("gemini")
@@ -379,6 +422,51 @@ def test_a_hook_that_is_only_tried_answers_and_leaves_no_record(machine: Machine
     assert (machine.project / ".learnt" / "fired").exists()
 
 
+def test_a_hook_that_answers_when_it_is_tried_ends_the_alarm_about_hooks(machine: Machine) -> None:
+    machine.install("opencode")
+    event = json.dumps({"hook_event_name": "SessionStart", "session_id": "1", "cwd": str(machine.project)})
+    settings, log = machine.project / "learnt.toml", machine.project / ".learnt" / "hook.log"
+    right = settings.read_text()
+    settings.write_text('brief_tokens = "zzz"\n')
+    machine.learnt("hook", "--client", "claude", stdin=event, env={"LEARNT_INTERNAL": "probe"})
+    assert not log.exists()
+    machine.learnt("hook", "--client", "claude", stdin=event)
+    assert "brief_tokens" in log.read_text()
+    settings.write_text(right)
+    for fired_before in (machine.project / ".learnt" / "fired").iterdir():
+        fired_before.unlink()
+
+    answered = machine.learnt("doctor", env=machine.path).out
+    log.write_text(f"{log.read_text().split()[0]} KeyError: at flow/hook_events.py:1\n")
+    failed = machine.learnt("doctor", env=machine.path).out
+
+    assert "ok  store: hook: 1 entry in the log" in answered
+    assert "hooks have answered since" in answered
+    assert "!!  store: hook: 1 entry in the log" in failed  # serving an event was not tried
+
+
+def test_a_preview_says_what_could_not_be_written(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine.learnt("init")
+    writable = machine.learnt("install", "gemini", "--dry-run").out
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+
+    told = machine.learnt("install", "gemini", "--dry-run").out
+
+    assert f"{machine.project} is read-only, so that nothing could be written: `chmod" in told
+    assert "read-only" not in writable
+
+
+def test_what_was_written_for_the_user_goes_with_the_last_client(machine: Machine) -> None:
+    machine.learnt("init")  # which is noted as trusted
+    machine.learnt("install", "gemini", "--user")
+    data = machine.home / ".local" / "share" / "learnt"
+    assert (data / ".gitignore").exists()
+
+    machine.learnt("uninstall", "gemini", "--user")
+
+    assert not data.exists() or os.listdir(data) == ["trust"]
+
+
 def test_install_finds_the_clients_that_are_used_here(machine: Machine) -> None:
     machine.learnt("init")
     assert "no client was found" in machine.learnt("install", "--all", env=machine.path).err
@@ -387,11 +475,13 @@ def test_install_finds_the_clients_that_are_used_here(machine: Machine) -> None:
     machine.write("{home}/.config/opencode/plugin/learnt.js", "")  # of ours alone: nobody uses it
 
     asked = machine.learnt("install", env=machine.path)
+    for_user = machine.learnt("install", "--user", env=machine.path)
     done = machine.learnt("install", "--all", "--json", env=machine.path)
 
     assert asked.code == 2
     assert "found here: codex, gemini" in asked.err
-    assert "`learnt install codex gemini`" in asked.err
+    assert "`learnt install codex gemini`, or `learnt install --all` for" in asked.err
+    assert "`learnt install codex gemini --user`, or `learnt install --all --user` for" in for_user.err
     assert [one["id"] for one in json.loads(done.out)] == ["codex", "gemini"]
 
 
@@ -401,6 +491,9 @@ def test_a_person_is_asked_for_each_client_that_was_found(machine: Machine) -> N
         machine.add_program(name)
     machine.install("gemini")
 
+    code, screen = Terminal(machine.project).run("install", typed="y\nx\nq\n", **machine.path)
+    assert (code, screen.count("Set up opencode?"), "nothing was changed" in screen) == (2, 2, True), screen
+    assert not (machine.project / ".codex").exists()
     code, screen = Terminal(machine.project).run("install", typed="n\n\n", **machine.path)
 
     assert code == 0, screen

@@ -27,6 +27,7 @@ from learnt.clients.codex.setup import ServerTable
 from learnt.clients.kit.json_file import WITH_COMMENTS_AND_COMMAS, JsonFile
 from learnt.clients.kit.setup import Edit, Location, Unfit, targets
 from learnt.clients.registry import FOLDER_VARIABLES
+from learnt.system.installation import own_script
 from tests.conftest import Done, command_line
 from tests.support.answering import put_learnt
 from tests.support.disk import Disk
@@ -587,7 +588,8 @@ def test_advice_is_given_when_something_was_written_or_can_be_seen_to_be_missing
 
 def test_install_says_that_the_command_of_a_project_is_not_on_path(learnt: Learnt, project: Path) -> None:
     nowhere = {"PATH": "/nowhere"}
-    told = "    `learnt` is not on PATH: the hooks stay silent until it is; --user writes the absolute path\n"
+    path = f'`export PATH="{os.path.dirname(own_script())}:$PATH"` where the client is started'
+    told = f"    `learnt` is not on PATH: the hooks stay silent until it is; {path}\n"
 
     assert told in learnt("install", "claude-code", env=nowhere).out
     assert told in learnt("install", "claude-code", env=nowhere).out

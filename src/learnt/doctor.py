@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from importlib.util import find_spec
 
 from learnt import __version__, project
@@ -67,11 +67,13 @@ def examine(start: str, *, clock: Clock, check_prompts: PromptCheck) -> Iterator
             store = StoreCheck.of_project(here, settings, clock)
         except LearntError as error:
             yield Diagnosis.from_error("project", error)
+    clients = ClientSetup(start)
+    states = list(clients.states(ask=True))
     if here is not None and store is not None:
-        yield from store.examine("store")
+        yield from store.examine("store", hooks_answer=any(state.answers.get("hooks") for state in states))
         if configuration:
             yield from _examine_project(here, store, configuration, check_prompts)
-    yield from _examine_clients(start, store, settings, clock)
+    yield from _examine_clients(clients, states, store, settings, clock)
     yield from _examine_deliveries(store)
     yield from _examine_other_stores(settings, clock)
 
@@ -113,11 +115,11 @@ def _examine_settings(configuration: Configuration) -> Iterator[Diagnosis]:
             yield Diagnosis.problem("settings", f"{origin.origin} contains a password", remedy)
 
 
-def _examine_clients(start: str, store: StoreCheck | None, settings: Settings, clock: Clock) -> Iterator[Diagnosis]:
+def _examine_clients(
+    clients: ClientSetup, states: Sequence[ClientState], store: StoreCheck | None, settings: Settings, clock: Clock
+) -> Iterator[Diagnosis]:
     """Yield for each client what is wrong, or that it is set up, and when its hooks last fired."""
     events = store.last_events() if store else {}
-    clients = ClientSetup(start)
-    states = list(clients.states(ask=True))
     for installed in states:
         last = events.get(registry.client_name(installed.client))
         yield from _examine_client(_correct(installed, last), last, store, settings, clock)

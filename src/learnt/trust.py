@@ -30,7 +30,7 @@ ACCEPTS_ALL = "*"  # accepted settings: all of them, also those that come later
 NOTHING = ""
 ID_FILE = "id"
 PROMPTS = "prompts"
-_RECORDS = "trust"
+RECORDS = "trust"
 _LOCK = "lock"
 _SAME_TIME_NS = 1_000_000
 _MAX_BYTES = 1_000_000
@@ -252,7 +252,7 @@ def _is_public(path: str) -> bool:
 
 
 def _records_folder(environ: dict[str, str]) -> str:
-    return os.path.join(user_data_folder(environ), _RECORDS)
+    return os.path.join(user_data_folder(environ), RECORDS)
 
 
 def _read_record(records: str, id: str) -> dict[str, object]:

@@ -322,10 +322,9 @@ def setup_name(client: Client) -> str:
     return client.setup_name or client.name
 
 
-def setup_names(*, with_hooks: bool = False) -> tuple[str, ...]:
-    """Return the names that `learnt install` accepts; `with_hooks` leaves out clients without hooks."""
-    clients = that_offer("setup")
-    return tuple(setup_name(client) for client in clients if client.events or not with_hooks)
+def setup_names() -> tuple[str, ...]:
+    """Return the names that `learnt install` accepts."""
+    return tuple(map(setup_name, that_offer("setup")))
 
 
 def that_offer(module: str) -> tuple[Client, ...]:

@@ -119,7 +119,7 @@ def _serve(here: Project, payload: dict[str, Any] | None, deadline: Deadline, be
 
     try:
         with Memory.open_for_hook(here.root) as memory:
-            if memory.mistake:
+            if memory.mistake and not _is_probe():
                 _log(here, memory.mistake, once=True)
             if payload is None:
                 payload = _parse(_read_stdin(memory.settings.hook_deadline_ms, deadline))

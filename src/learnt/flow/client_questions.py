@@ -152,20 +152,36 @@ def _compare_version(version: str, words: tuple[str, ...]) -> Trial:
 
 
 def _blame(what: str, words: tuple[str, ...], ended: Exit, reader: _OutputReader) -> Trial:
-    """Return a trial of a program that did not answer: it hangs, fails, or is not learnt."""
+    """Return a trial of a program that did not answer: it cannot be started, hangs, fails, or is not learnt.
+
+    What is said about another program is the same for all clients, so that it is said once.
+    """
     program = _find_program(words)
-    line = f"the {what} {_quote(words)} does not answer"
-    if ended.ending == TIME_LIMIT:
-        fault = f"{line}: {program} hangs"
-    elif what == "hook" and not reader.remark and ended.exit_code == 0:
-        fault = f"{line}: {program} is another version of learnt, or another program"
+    is_own = os.path.realpath(program) == os.path.realpath(own_script())
+    silent = f"our {what} does not answer"
+    if interpreter := _find_missing_interpreter(program):
+        fault = f"{program} cannot be started: its interpreter {interpreter} does not exist"
+    elif ended.ending == TIME_LIMIT:
+        fault = f"{silent}: {program} hangs"
+    elif what == "hook" and not is_own:
+        fault = f"{silent}: {program} is another version of learnt, or another program"
     else:
         remark = f": {reader.remark}" if reader.remark else ""
-        fault = f"{line}: {program} {ended.error or f'ended with exit code {ended.exit_code}'}{remark}"
-        return Trial(fault=fault, remedy=f"`{install_command()}`")
-    if os.path.realpath(program) == os.path.realpath(own_script()):
-        return Trial(fault=fault, remedy=f"`{install_command()}`")
-    return Trial(fault=fault, wrong_program=program)
+        failure = ended.error or f"{program} ended with exit code {ended.exit_code}"
+        return Trial(fault=f"{silent}: {failure}{remark}", remedy=f"`{install_command()}`")
+    return Trial(fault=fault, remedy=f"`{install_command()}`") if is_own else Trial(fault=fault, wrong_program=program)
+
+
+def _find_missing_interpreter(program: str) -> str:
+    """Return the interpreter that a script names, if it does not exist; otherwise an empty string."""
+    try:
+        with open(program, "rb") as file:
+            first = file.readline(_MAX_REMARK_CHARS)
+    except OSError:
+        return ""
+    words = first.removeprefix(b"#!").split() if first.startswith(b"#!") else []
+    interpreter = os.fsdecode(words[0]) if words else ""
+    return interpreter if interpreter and not os.path.exists(interpreter) else ""
 
 
 def _find_program(words: tuple[str, ...]) -> str:

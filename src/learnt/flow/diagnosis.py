@@ -38,6 +38,7 @@ Clock = Callable[[], int]
 _MAX_LOG_BYTES = 1_000_000
 _DATABASE = "database"  # in the message of a worker that could not use it
 _LOCK_PATIENCE_MS = 1_000
+_OWN_ERROR = "an error in learnt itself"
 _MIN_FREE_BYTES = 100 * 1024 * 1024
 # The prefixes of private files' names. Files for people, such as learnings.md, may be readable by other users.
 _PRIVATE = ("learnt.db", "mirror", "spool", "backups", "settings", "hook", "fired", "errands", "worker")
@@ -113,8 +114,8 @@ class StoreCheck:
         """Return whether the store exists."""
         return self._place.exists()
 
-    def examine(self, subject: str) -> Iterator[Diagnosis]:
-        """Yield what is found about the database and the folder."""
+    def examine(self, subject: str, *, hooks_answer: bool = False) -> Iterator[Diagnosis]:
+        """Yield what is found about the database and the folder. `hooks_answer`: a hook that was tried has answered."""
         try:
             with self._open() as store:
                 yield from _examine_database(subject, store)
@@ -123,7 +124,7 @@ class StoreCheck:
             if not self.exists():
                 return
         try:
-            yield from _examine_folder(subject, self._place, self._clock)
+            yield from _examine_folder(subject, self._place, self._clock, hooks_answer=hooks_answer)
         except OSError as error:
             detail = f"cannot read {error.filename}: {error.strerror}"
             yield Diagnosis.problem(subject, detail, make_writable(self.folder))
@@ -193,14 +194,15 @@ class StoreCheck:
             store.close()
 
 
-def _examine_folder(subject: str, place: Place, clock: Clock) -> Iterator[Diagnosis]:
+def _examine_folder(subject: str, place: Place, clock: Clock, *, hooks_answer: bool) -> Iterator[Diagnosis]:
     if not os.path.isdir(place.folder):
         return  # with a database server, the folder is created when the first record is spooled
     yield from _report_unusable(f"{subject}: lock", _examine_lock, place)
     yield from _report_unusable(f"{subject}: spool", _examine_spool, place)
     yield from _report_unusable(subject, _examine_purges, place)
     yield from _report_unusable(f"{subject}: permissions", _examine_permissions, place)
-    yield from _report_unusable(f"{subject}: hook", partial(_examine_hook_log, clock=clock), place)
+    examine_hooks = partial(_examine_hook_log, clock=clock, hooks_answer=hooks_answer)
+    yield from _report_unusable(f"{subject}: hook", examine_hooks, place)
     yield from _report_unusable(f"{subject}: worker", _examine_worker, place)
     if place.address and not place.read_only:
         yield _examine_mirror(f"{subject}: mirror", place, clock)
@@ -274,7 +276,7 @@ def _examine_spool(subject: str, place: Place) -> Iterator[Diagnosis]:
         yield Diagnosis.problem(subject, detail, f"check {spool.refused_path}, then delete it")
     if pending:
         detail = f"{_format_records(pending)} pending"
-        remedy = "the next learnt command applies them, once the database can be written"
+        remedy = "`learnt list` applies them, once the database can be written"
         yield Diagnosis.problem(subject, detail, remedy)
     if elsewhere:
         detail = f"{_format_records(elsewhere)} pending for a database that is not the configured one"
@@ -315,8 +317,11 @@ def _examine_permissions(subject: str, place: Place) -> Iterator[Diagnosis]:
         yield Diagnosis.healthy(subject, "private")
 
 
-def _examine_hook_log(subject: str, place: Place, clock: Clock) -> Iterator[Diagnosis]:
-    """Yield the last failure of a hook; it is over if it is old, or a hook has answered since."""
+def _examine_hook_log(subject: str, place: Place, clock: Clock, *, hooks_answer: bool) -> Iterator[Diagnosis]:
+    """Yield the last failure of a hook; it is over if it is old, or a hook has answered since.
+
+    A hook that is only tried does not serve its event, so that it does not disprove an error in learnt itself.
+    """
     path = os.path.join(place.folder, HOOK_LOG)
     if not exists(path):
         return
@@ -329,7 +334,7 @@ def _examine_hook_log(subject: str, place: Place, clock: Clock) -> Iterator[Diag
     detail = f"{entries} in the log, the last: {_describe_log_entry(last)}"
     answered = max((event.at for event in fired.read(place.folder).values()), default=0)
     at = _read_moment(last)
-    if at < answered:
+    if at < answered or (hooks_answer and not _is_own_error(last)):
         yield Diagnosis.healthy(subject, f"{detail}; hooks have answered since")
     elif at < clock() - DAY_MS:
         yield Diagnosis.healthy(subject, detail)
@@ -351,6 +356,10 @@ def _read_log(path: str) -> list[str]:
     return read_end(path, max_bytes=_MAX_LOG_BYTES).decode("utf-8", "replace").splitlines()
 
 
+def _is_own_error(line: str) -> bool:
+    return _OWN_ERROR in _describe_log_entry(line)
+
+
 def _describe_log_entry(line: str) -> str:
     """Return an entry from the hooks' log, with an error's name replaced by its meaning."""
     moment, _, remark = line.partition(" ")
@@ -358,7 +367,7 @@ def _describe_log_entry(line: str) -> str:
     if not place.startswith("at "):
         return f"{moment} {place}" if name.isidentifier() and place else line  # a sentence, after an error's name
     cause = _UNREADABLE_EVENTS.get(name) if place.startswith("at doors/hook.py") else None
-    return f"{moment} {cause or f'an error in learnt itself, {name}'} ({place})"
+    return f"{moment} {cause or f'{_OWN_ERROR}, {name}'} ({place})"
 
 
 def _examine_worker(subject: str, place: Place) -> Iterator[Diagnosis]:

@@ -20,7 +20,7 @@ from typing import Any, Self
 from learnt import project, trust
 from learnt.clients import registry
 from learnt.clients.kit import setup
-from learnt.clients.kit.examine import ClientState, examine, find_shared
+from learnt.clients.kit.examine import ClientState, examine, find_shared, put_on_path
 from learnt.clients.kit.setup import Disk, Location, Target, Unfit
 from learnt.errors import LearntError, NoStore, TryAgain, WrongRequest, cannot_write, make_writable
 from learnt.flow import context
@@ -256,10 +256,10 @@ def _remove_place(folder: str, originals: _SavedFiles) -> None:
     for empty in ours[:_LEVELS_BELOW_STORE]:
         remove_folder_if_empty(empty)
     ignored = os.path.join(folder, ".gitignore")
-    # Other files mean that a store has been created since, so the folder stays.
+    # Other files mean that a store has been created since, so the folder stays. What the user trusts is no store.
     if (
         created.ignore
-        and set(_names(folder)) <= {".gitignore", fired.FOLDER}
+        and set(_names(folder)) <= {".gitignore", fired.FOLDER, trust.RECORDS}
         and originals.read(ignored) == IGNORE.encode()
     ):
         remove_tree(os.path.join(folder, fired.FOLDER))
@@ -344,8 +344,16 @@ def _carry_out(planned: Sequence[_Planned], originals: _SavedFiles, *, mode: int
                 remove_folder_if_empty(folder)
 
 
+def _closest_folder(path: str) -> str:
+    """Return the folder of a file or, if it does not exist, the closest one above that does."""
+    return next(folder for folder in setup.folders_up(os.path.dirname(path)) if os.path.isdir(folder))
+
+
 def _next_steps(outcome: SetupOutcome, location: Location, start: str) -> Iterator[str]:
     """Yield what the user has to do; steps that cannot be checked are yielded only after a change."""
+    for folder in dict.fromkeys(_closest_folder(change.path) for change in outcome.changes if not change.done):
+        if outcome.changes_something() and not os.access(folder, os.W_OK):
+            yield f"{folder} is read-only, so that nothing could be written: {make_writable(folder)}"
     client, disk = outcome.client, _disk(_closed_folder(location))
     state = examine([location], disk, client)
     if outcome.changes_something() or (state and state.trusted is False):
@@ -355,7 +363,7 @@ def _next_steps(outcome: SetupOutcome, location: Location, start: str) -> Iterat
         yield f"{fault.detail}; {fault.remedy}"
     program = location.program[0]
     if setup.has_hooks(client) and not _is_on_path(program):
-        yield f"`{program}` is not on PATH: the hooks stay silent until it is; --user writes the absolute path"
+        yield f"`{program}` is not on PATH: the hooks stay silent until it is; {put_on_path(location)}"
     here = project.find_project(start)
     try:
         loaded = context.load_configuration(start).settings

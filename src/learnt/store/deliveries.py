@@ -191,8 +191,9 @@ def count_latest(database: Database, *, since: int) -> list[Deliveries]:
         since=since,
     )
     counts: dict[tuple[str, str], Deliveries] = {}
+    beginnings = {client: _find_beginning(rows, client) for client in {row["client"] for row in rows}}
     for row in rows:
-        if row["at"] >= _find_beginning(rows, row["client"]):
+        if row["at"] >= beginnings[row["client"]]:
             key = (row["client"], row["occasion"])
             known = counts.get(key, Deliveries(client=key[0], occasion=key[1]))
             counts[key] = known.replace(

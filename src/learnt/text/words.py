@@ -55,6 +55,16 @@ def indexed_words(text: str) -> list[str]:
     return [word for chunk in _find_chunks(text) for word in _index_chunk(chunk)]
 
 
+def spell_words(text: str) -> dict[str, str]:
+    """Return how the words by which a text is found are first written in it."""
+    spelled: dict[str, str] = {}
+    for chunk in _CHUNK.findall(text):
+        for written in (*_PART.findall(chunk), chunk):
+            for word in _index_chunk(written):
+                spelled.setdefault(word, written)
+    return spelled
+
+
 def mark(text: str, wanted: Container[str]) -> str:
     """Return the text with everything that matches one of the wanted words in `<mark>`."""
 

@@ -122,7 +122,8 @@ def find_trust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.
     is_used = bool(kit.find_trace("codex", location, disk))
     if not disk.has_program("codex"):
         reason = f"{reason}; codex is not on PATH, so only its files could be checked"
-    return kit.Trust(trusted=False, reason=reason, runs_none=runs_none, matters=is_used)
+    refused = not location.user and _read_trust_level(location, disk.read) == "untrusted"
+    return kit.Trust(trusted=False, reason=reason, runs_none=runs_none, refused=refused, matters=is_used)
 
 
 def _find_distrust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.Disk) -> tuple[str, bool]:
@@ -136,13 +137,19 @@ def _find_distrust(location: kit.Location, targets: Sequence[kit.Target], disk: 
     statuses = _ask_statuses(location, disk) if ours else None
     if statuses and any(key in statuses for key in ours):
         return _describe_distrust({event: statuses.get(key, "not seen by Codex") for key, event in ours.items()})
-    config = _read_toml(os.path.join(_user_folder(location), _CONFIG), disk.read)
-    if not location.user and value_at(config, ("projects", location.root, "trust_level")) != "trusted":
+    if not location.user and _read_trust_level(location, disk.read) != "trusted":
         return f"Codex does not trust {location.root} yet, and does not run its hooks", True
+    config = _read_toml(os.path.join(_user_folder(location), _CONFIG), disk.read)
     trusted = {event: bool(value_at(config, ("hooks", "state", key, "trusted_hash"))) for key, event in ours.items()}
     if all(trusted.values()) and statuses is not None and ours:
         return "Codex does not see these hooks, and does not run them", True
     return _describe_distrust({event: "trusted" if trusts else "untrusted" for event, trusts in trusted.items()})
+
+
+def _read_trust_level(location: kit.Location, read: kit.Read) -> object:
+    """Return what the user has said about the project; None if nothing."""
+    config = _read_toml(os.path.join(_user_folder(location), _CONFIG), read)
+    return value_at(config, ("projects", location.root, "trust_level"))
 
 
 def _ask_statuses(location: kit.Location, disk: kit.Disk) -> dict[str, str] | None:

@@ -112,7 +112,7 @@ def find_trust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.
     if trusted is None and (not is_used or value_at(own, ("security", "folderTrust", "enabled")) is False):
         return kit.Trust()
     reason = "" if trusted else f"{_TITLE} does not trust {location.root}, and does not run its hooks"
-    return kit.Trust(trusted=bool(trusted), reason=reason, runs_none=True, matters=is_used)
+    return kit.Trust(trusted=bool(trusted), reason=reason, runs_none=True, refused=trusted is False, matters=is_used)
 
 
 def _trusts(root: str, levels: object) -> bool | None:

@@ -43,7 +43,10 @@ class ClientState(Value):
     distrust: Fault | None = None
     """The fault that the client does not trust our hooks."""
     ignored_files: tuple[str, ...] = ()
-    """The files of which the client would run no hook. One that has fired since they were written disproves it."""
+    """The files of which the client would run no hook, unless the user has said no.
+
+    A hook that has fired since they were written disproves it.
+    """
     trusted: bool | None = None
     """Whether the client trusts our hooks; None if this cannot be determined."""
     answers: Mapping[str, bool] = {}
@@ -139,12 +142,13 @@ def _examine_one(client: str, location: Location, disk: Disk) -> ClientState | N
     trust = module_of(client).find_trust(location, ours, disk)
     next_step = module_of(client).next_step(location)
     distrusted = bool(is_whole and trust.reason and trust.matters)
+    in_doubt = distrusted and trust.runs_none and not trust.refused
     return ClientState(
         client=client,
         files=tuple(target.path for target in ours or unreadable),
         faults=faults,
         distrust=Fault(detail=trust.reason, remedy=next_step) if distrusted else None,
-        ignored_files=tuple(target.path for target in ours) if distrusted and trust.runs_none else (),
+        ignored_files=tuple(target.path for target in ours) if in_doubt else (),
         trusted=trust.trusted,
         answers={name: not trial.fault for name, trial in trials.items()},
         is_used=bool(find_trace(client, location, disk)),
@@ -195,10 +199,13 @@ def _start_another(client: str, location: Location, wrong: str) -> str:
         return f"remove {wrong}, or change which `{NAME}` is first on PATH"
     if location.user:
         return f"`{location.own_program} install {client} --user`"
-    return f"{_put_on_path(location)}, or remove {wrong}"
+    return f"{put_on_path(location)}, or remove {wrong}"
 
 
-def _put_on_path(location: Location) -> str:
+def put_on_path(location: Location) -> str:
+    """Return how the learnt that runs now is found. Installing for the user, too, would run every hook twice."""
+    if not location.own_program:
+        return f"put {NAME} on PATH"
     return f'`export PATH="{os.path.dirname(location.own_program)}:$PATH"` where the client is started'
 
 
@@ -232,15 +239,27 @@ def _find_gap(client: str, location: Location, ours: Sequence[Target], disk: Dis
     if has_hooks(client) and not disk.has_program(program):
         if program != NAME:
             return Fault(detail=f"{program} does not exist", remedy=again)
-        remedy = _put_on_path(location) if location.own_program else f"put {NAME} on PATH"
-        return Fault(detail=f"{program} is not on PATH", remedy=f"{remedy}; `learnt install --user` writes its path")
+        return Fault(detail=f"{program} is not on PATH", remedy=put_on_path(location))
     as_written = location.replace(program=(program, *location.program[1:]))
     stale = [target for target in targets(client, as_written) if _is_stale(target, disk)]
     if not stale:
         return None
+    if obstacle := next(filter(None, (_find_obstacle(target, disk) for target in stale)), None):
+        return obstacle.replace(remedy=f"{obstacle.remedy}, then {again}")
     detail = f"the setup is incomplete, or from an older version: {', '.join(target.path for target in stale)}"
     leave = f"`learnt uninstall {client}{' --user' if location.user else ''}`"
     return Fault(detail=detail, remedy=again if is_whole else f"{again}, or {leave}")
+
+
+def _find_obstacle(target: Target, disk: Disk) -> Fault | None:
+    """Return what a person has to change before a file can be written; None if there is nothing."""
+    try:
+        target.edit.add(disk.read(target.path))
+    except Unfit as reason:
+        return Fault(detail=f"{target.path}: {reason}", remedy=reason.remedy) if reason.remedy else None
+    except LearntError:
+        return None
+    return None
 
 
 def _install(client: str, location: Location) -> str:

@@ -169,6 +169,8 @@ class Trust(Value):
     """Why the client would not run our hooks; empty if it would."""
     runs_none: bool = False
     """Whether the client would run none of our hooks."""
+    refused: bool = False
+    """Whether the user has said no, so that a hook which fired before does not show that the client trusts it."""
     matters: bool = True
     """Whether the client is used on this machine. A project can have settings for clients that are not used here."""
 
@@ -377,21 +379,22 @@ def decode(content: bytes) -> tuple[str, str]:
 
 
 class WholeFile(Value):
-    """Writes and removes a file that is entirely ours. Its first line says so."""
+    """Writes and removes a file that is entirely ours. The first line of its text says so, wherever it is."""
 
     text: str
     find_commands: Callable[[bytes], Commands] = lambda _content: Commands()
 
     def add(self, content: bytes | None) -> bytes:
         if content and content.strip() and not self.has_settings(content):
-            raise Unfit("the file exists and is not ours", remedy="rename it")
+            raise Unfit("the file exists and is not ours", remedy="move it out of its folder")
         return self.text.encode()
 
     def remove(self, content: bytes, before: bytes | None) -> bytes | None:
         return before if self.has_settings(content) else content
 
     def has_settings(self, content: bytes) -> bool:
-        return content.decode("utf-8", "replace").partition("\n")[0].rstrip() == self.text.partition("\n")[0]
+        mark = self.text.partition("\n")[0]
+        return any(line.strip() == mark for line in content.decode("utf-8", "replace").splitlines())
 
     def by_hand(self, _content: bytes | None, /) -> str:
         """Return an empty string: a plugin is too long to write by hand."""

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from select import select
 from typing import Any
 
-from learnt.clients.registry import client_name, setup_names
+from learnt.clients.registry import client_name, find, setup_name
 from learnt.doors.cli.arguments import Arguments, Parser, open_memory
 from learnt.doors.output import (
     NOT_KNOWN,
@@ -126,11 +126,17 @@ def _drain_stdin() -> None:
         return  # stdin is closed, or is not a file that can be polled
 
 
+def _name_as_typed(name: str) -> str:
+    """Return a client's name as `learnt install` uses it."""
+    client = find(name)
+    return setup_name(client) if client else name
+
+
 def _explain_nothing(activity: Activity, arguments: Arguments, *, now: int) -> None:
     if arguments.client or arguments.agent or arguments.what:
         say("Nothing of that kind yet; `learnt activity` shows everything.")
         for filter, noun, names in (
-            (arguments.client, "clients", activity.clients),
+            (arguments.client, "clients", map(_name_as_typed, activity.clients)),
             (arguments.agent, "agents", activity.agents),
         ):
             if filter:
@@ -145,8 +151,7 @@ def _explain_nothing(activity: Activity, arguments: Arguments, *, now: int) -> N
         say('`learnt brief "a task"` tries it out; `learnt explain` then shows what was left out, and why.')
         return
     say("Nothing yet: no agent has been briefed, warned or debriefed in this project.")
-    first, *others = setup_names(with_hooks=True)
-    say(f"`learnt install {first}` (or {', '.join(others)}) lets a client do that automatically;")
+    say("`learnt install` finds your agent clients, and lets them do that automatically;")
     say("`learnt doctor` shows whether an installed client's hooks have fired.")
 
 

@@ -273,6 +273,9 @@ def read_fields(arguments: Arguments) -> dict[str, Any]:
     names = [name for name in CONTENT if name not in ("title", "triggers", "discovery")]
     fields = {name: getattr(arguments, name) for name in (*names, "confidence")}
     triggers = {field: getattr(arguments, f"on_{field}") for field in Triggers.fields}
+    for field, given in triggers.items():
+        if not all(word.strip() for word in given or ()):
+            raise WrongRequest(f"{TRIGGERS[field][0]} is empty", hint="leave it out")
     fields["triggers"] = {field: words for field, words in triggers.items() if words} or None
     return {name: value for name, value in fields.items() if value is not None}
 

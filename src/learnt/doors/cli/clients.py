@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from difflib import get_close_matches
 
 from learnt.clients import registry
@@ -52,9 +52,10 @@ def install_run(arguments: Arguments) -> int:
         found = setup.find_clients(user=arguments.user)
         clients = _leave_out(tuple(found), arguments, reason="it has no user-wide settings")
         if not clients:
-            hint = f"`learnt install {CLIENTS[0]}` sets one up all the same, or another of {', '.join(CLIENTS)}"
+            scope = " --user" if arguments.user else ""
+            hint = f"`learnt install {CLIENTS[0]}{scope}` sets one up all the same, or another of {', '.join(CLIENTS)}"
             raise WrongRequest("no client was found on this machine", hint=hint)
-        clients = clients if arguments.all else _choose(clients, found, setup.list_clients(user=arguments.user))
+        clients = clients if arguments.all else _choose(clients, found, setup, user=arguments.user)
     outcomes = setup.install(clients, user=arguments.user, dry_run=arguments.dry_run)
     if not arguments.dry_run:
         watch_calls()
@@ -84,11 +85,13 @@ def _leave_out(clients: tuple[str, ...], arguments: Arguments, *, reason: str = 
     return tuple(client for client in clients if client not in _PER_PROJECT)
 
 
-def _choose(clients: tuple[str, ...], found: Mapping[str, str], present: Sequence[str]) -> tuple[str, ...]:
+def _choose(clients: tuple[str, ...], found: Mapping[str, str], setup: ClientSetup, *, user: bool) -> tuple[str, ...]:
     """Return the clients that the person chooses, and those that are set up already; without a person, name them."""
     if not sys.stdin.isatty():
-        hint = f"`learnt install {' '.join(clients)}`, or `learnt install --all` for all that were found"
+        scope = " --user" if user else ""
+        hint = f"`learnt install {' '.join(clients)}{scope}`, or `learnt install --all{scope}` for all that were found"
         raise WrongRequest(f"the client is missing; found here: {', '.join(clients)}", hint=hint)
+    present = setup.list_clients(user=user)
     chosen = tuple(
         client
         for client in clients

@@ -11,7 +11,7 @@ from learnt.doors.cli.arguments import Arguments, Parser, open_memory, print_res
 from learnt.doors.output import PURGED, describe_receipt, join_parts, paint, say, show_json
 from learnt.errors import LearntError, WrongRequest
 from learnt.flow.reports import AttemptReport
-from learnt.model import Brief, Failure
+from learnt.model import Brief, Failure, is_id
 
 
 def explain_arguments(parser: Parser) -> None:
@@ -27,6 +27,8 @@ def explain_run(arguments: Arguments) -> None:
     if id.startswith("attempt_"):
         _explain_attempt(id, arguments)
         return
+    if is_id("learn", id):
+        raise WrongRequest(f"{id} is a learning, not a brief", hint=f"`learnt show {id}` shows it")
     with open_memory(arguments) as memory:
         brief = memory.explain(memory.reports.latest_brief(task=id) if not id or id.startswith("task_") else id)
         as_sent = memory.is_as_sent(brief)

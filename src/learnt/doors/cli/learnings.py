@@ -30,6 +30,7 @@ from learnt.errors import WrongRequest
 from learnt.flow.folding import Similar
 from learnt.model import KINDS, PARAGRAPHS, STATUSES, Event, Hit, Learning
 from learnt.text.records import as_record
+from learnt.text.words import spell_words
 from learnt.weigh.confidence import EVIDENCE, NOBODY, PERSON, impact, is_persons, stage
 
 _FILTERS = ("domain", "category", "tag", "goal", "kind", "min_confidence", "scope", "limit", "offset")
@@ -224,10 +225,10 @@ def search_run(arguments: Arguments) -> None:
     if not hits:
         note("Nothing matches. `--min-confidence 0` and `--status all` search more.")
     for hit in hits:
-        _show_hit(hit, why=arguments.why)
+        _show_hit(hit, " ".join(arguments.query), why=arguments.why)
 
 
-def _show_hit(hit: Hit, *, why: bool) -> None:
+def _show_hit(hit: Hit, query: str, *, why: bool) -> None:
     learning = hit.learning
     place = "" if learning.scope == "project" else f"  [{learning.scope}]"
     score = "trigger" if hit.trigger else f"{hit.score:.2f}"
@@ -238,8 +239,9 @@ def _show_hit(hit: Hit, *, why: bool) -> None:
     say(f"    relevance {hit.relevance:.2f}; {weights}; matched {', '.join(hit.matched_fields) or 'no words'}")
     if hit.trigger:
         say(f"    trigger matches: {hit.trigger}")
+    spelled = spell_words(query)
     for word, share in sorted(hit.words.items(), key=lambda item: -item[1]):
-        say(f"    {share:7.2f}  {word}")
+        say(f"    {share:7.2f}  {spelled.get(word, word)}")
 
 
 def _hit_record(hit: Hit) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import os
 from typing import Any
 
 from learnt import config, project
-from learnt.clients.registry import setup_names
 from learnt.doors.cli.arguments import (
     Arguments,
     Parser,
@@ -82,9 +81,10 @@ def _print_next_steps(arguments: Arguments) -> None:
     if arguments.user:
         say('Next: `learnt add --user "…"` adds a learning')
         return
-    say('Next: `learnt add "…"` adds a learning;')
-    first, *others = setup_names()
-    say(f"`learnt install {first}` (or {', '.join(others)}) lets an agent client use them automatically.")
+    say('Next: `learnt add "…"` adds a learning, and `learnt search "…"` finds it;')
+    say(
+        "`learnt install` finds your agent clients and lets them use learnings automatically; `learnt doctor` tries it."
+    )
     if found := RulesFiles.find("."):
         say(f"`learnt import {found[0]}` takes over the rules in {' and '.join(found)}, after a preview.")
     say("learnt will write .learnt/learnings.md later: commit it to share it with your team, or let git ignore it.")

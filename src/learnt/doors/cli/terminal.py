@@ -92,12 +92,25 @@ def _skip_sequence(keyboard: int) -> None:
 
 
 def confirm(question: str, *, default: bool = False) -> bool:
-    """Ask a yes-or-no question on stderr; anything but yes means no, and an empty line means the default."""
-    print(f"{printable(question, sys.stderr)} [{'Y/n' if default else 'y/N'}] ", end="", file=sys.stderr, flush=True)
-    line = sys.stdin.readline()
-    return default if line == "\n" else line.strip().lower() in ("y", "yes")
+    """Ask a yes-or-no question on stderr until it is answered, and return the answer.
+
+    An empty line means the default, the end of input means no, and `q` raises WrongRequest.
+    """
+    while True:
+        shown = f"{printable(question, sys.stderr)} [{'Y/n' if default else 'y/N'}] "
+        print(shown, end="", file=sys.stderr, flush=True)
+        line = sys.stdin.readline()
+        answer = line.strip().lower()
+        if answer in ("q", "quit"):
+            raise WrongRequest("ended at the question: nothing was changed")
+        if not answer:
+            return default and bool(line)
+        if answer in _ANSWERS:
+            return _ANSWERS[answer]
+        print("Answer y or n, or q to end.", file=sys.stderr)
 
 
+_ANSWERS = {"y": True, "yes": True, "n": False, "no": False}
 Result = TypeVar("Result")
 
 
