@@ -145,7 +145,9 @@ class Hooks:
         return bool(event.identity) and not fired.claim(folder, event.client, event.identity)
 
     def note_fired(self, event: HookEvent, answer: str, began_ns: int) -> None:
-        """Record for `learnt doctor` that a client called a hook."""
+        """Record that a client called a hook; after a call there is nothing new to record."""
+        if event.kind == "result":
+            return
         duration_ms = (time.perf_counter_ns() - began_ns) / 1_000_000
         folder, at = self._context.store.place.folder, time.time_ns() // 1_000_000
         own, whole = (text_id("task", one.conversation) for one in (event, event.replace(agent_id="")))
@@ -492,10 +494,12 @@ class Conversation:
     def _learn_from_result(self) -> Reply:
         """After a call: record whether it failed, and show learnings that help after a failure."""
         event, call = self.event, self._call()
-        call.follow()
         kinds = () if hears_before_call(event) or self.context.settings.before_tool == "off" else AT_CALL
+        has_succeeded = bool(event.command) and event.failed is False
+        if not has_succeeded:  # otherwise the success shows that the call was made
+            call.follow()
         if not event.failed:
-            if event.command and event.failed is False:
+            if has_succeeded:
                 call.record_success()
             return self._say_once("tool", lambda: call.find(kinds, warns=False))
         call.record_failure()

@@ -26,13 +26,12 @@ from learnt.mine.shell import (
 )
 from learnt.model import digest
 
-# Errors about how a program was called.
-_MISUSE = re.compile(
-    r"(?:unknown|unrecogni[sz]ed|unexpected|invalid|illegal|no such|missing)[ -]"
-    r"(?:flag|option|argument|shorthand|command|subcommand|switch|script|target|task)|flag provided but not defined",
-    re.IGNORECASE,
+# Errors about how a program was called. These expressions are compiled when a command has failed.
+_MISUSE = (
+    r"(?i)(?:unknown|unrecogni[sz]ed|unexpected|invalid|illegal|no such|missing)[ -]"
+    r"(?:flag|option|argument|shorthand|command|subcommand|switch|script|target|task)|flag provided but not defined"
 )
-_DIGITS = re.compile(r"\d+")
+_DIGITS = r"\d+"
 _MAX_LENGTH = 4_000
 _MIN_NAME_LIKENESS = 0.6
 _MIN_WORD_LIKENESS = 0.8
@@ -40,7 +39,7 @@ _QUESTION_PROGRAMS = frozenset(
     "grep egrep fgrep rg ag ack diff cmp test [ [[ which type command pgrep false jq find nc lsof".split()
 )
 _QUESTION_WORDS = frozenset("--quiet -q --exit-code --verify is-active is-enabled -z".split())
-_NO_TASK = re.compile(r"No rule to make target|Missing script|does not contain recipe|task .* does not exist", re.I)
+_NO_TASK = r"(?i)No rule to make target|Missing script|does not contain recipe|task .* does not exist"
 _MAX_WRONG_WORDS = 5
 _MAX_PARTS = 10
 
@@ -84,7 +83,7 @@ def is_misstep(command: str, error: str) -> bool:
 def is_misuse(command: str, error: str) -> bool:
     """Return whether a program is missing or was called incorrectly, whatever it was to do."""
     missing = find_missing_program(error).rpartition("/")[2]
-    return bool(_MISUSE.search(error)) or missing in {part.program for part in split_command(command)}
+    return bool(re.search(_MISUSE, error)) or missing in {part.program for part in split_command(command)}
 
 
 def may_replace(command: str) -> bool:
@@ -108,7 +107,7 @@ def is_question(command: str) -> bool:
 
 def replaces(failed_command: str, working_command: str, error: str) -> bool:
     """Return whether a working command was run instead of a failed one."""
-    missing, is_no_task = find_missing_program(error), bool(_NO_TASK.search(error))
+    missing, is_no_task = find_missing_program(error), bool(re.search(_NO_TASK, error))
     return any(
         compare_commands(failed_part, working_part, missing=missing, error=error, output=error) is not None
         or _is_misspelt(failed_part, working_part)
@@ -125,7 +124,7 @@ def _is_misspelt(failed_part: Part, working_part: Part) -> bool:
         return False
     return all(
         first == second
-        or (_DIGITS.findall(first) == _DIGITS.findall(second) and _are_alike(first, second, _MIN_WORD_LIKENESS))
+        or (re.findall(_DIGITS, first) == re.findall(_DIGITS, second) and _are_alike(first, second, _MIN_WORD_LIKENESS))
         for first, second in zip(failed_part.words, working_part.words, strict=True)
     )
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 from learnt.model import Value
 
 _MAX_COMMAND_LENGTH = 4_000
-_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w+)\1.*?(?:^\s*\2\b|\Z)", re.DOTALL | re.MULTILINE)
+_HEREDOC = r"(?ms)<<-?\s*(['\"]?)(\w+)\1.*?(?:^\s*\2\b|\Z)"  # compiled when a command has one
 _REDIRECTED = re.compile(
     r"(?<!\s)\s*+(?:\d?>>?\s*&\d|[\d&]?>>?\s*/dev/null|&>>?\s*[^\s;|&'\"]+)|\\\n|^[ \t]*+#[^\n]*$", re.MULTILINE
 )
@@ -59,7 +59,7 @@ _CHECKS = frozenset(
 )
 _BUILDS = frozenset(("build", "compile"))
 _CHECK_OPTIONS = frozenset(("--check", "--test", "--lint"))
-_TEST_FILE = re.compile(r"(?:^|/)(?:tests?/|tests?\.\w+$|test_[^/]*$|[^/]*[_.]test\.\w+$)")
+_TEST_FILE = r"(?:^|/)(?:tests?/|tests?\.\w+$|test_[^/]*$|[^/]*[_.]test\.\w+$)"
 # Programs that run other programs or scripts.
 INTERPRETERS = frozenset("python python3 py node deno ruby perl php bash sh zsh java go npx uvx bunx".split())
 _RUN_SCRIPTS = INTERPRETERS - {"go", "npx", "uvx", "bunx"}
@@ -232,7 +232,7 @@ def _find_check_words(words: tuple[str, ...]) -> set[str]:
     checks |= {word for word in map(_name_program, part.words) if word in _CHECKERS or word.endswith("lint")}
     checks |= _CHECK_OPTIONS & set(part.words)
     scripts = plain[:1] if part.program in INTERPRETERS else []
-    return checks | {word for word in (part.words[0], *scripts) if _TEST_FILE.search(word)}
+    return checks | {word for word in (part.words[0], *scripts) if re.search(_TEST_FILE, word)}
 
 
 def is_formatter(part: Part) -> bool:
@@ -277,7 +277,9 @@ def compare_words(failed: Part, worked: Part) -> tuple[tuple[str, ...], tuple[st
 
 def _simplify(command: str) -> str:
     """Return a command line without a shell around it, redirections, comments and here-documents."""
-    text = _HEREDOC.sub("<<…", command[:_MAX_COMMAND_LENGTH])
+    text = command[:_MAX_COMMAND_LENGTH]
+    if "<<" in text:
+        text = re.sub(_HEREDOC, "<<…", text)
     inner = _SHELL_OF.match(text)
     text = _REDIRECTED.sub(" ", inner[2] if inner else text).strip()
     return text[1:-1] if text[:1] == "(" and text[-1:] == ")" and ")" not in text[1:-1] else text

@@ -8,11 +8,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from learnt.model import Learning
 
-_CODE = re.compile(r"`([^`\n]{2,300})`")
-_CLAUSE_END = re.compile(r"[.;:!?]\s|`[^`]*`|\n")
-_NEGATION = re.compile(r"\b(?:not|never|no|without|avoid|instead of|rather than|stop|cannot|\w+n't)\b", re.IGNORECASE)
+# Compiled when first needed, because most hooks need none of them.
+_CODE = r"`([^`\n]{2,300})`"
+_CLAUSE_END = r"[.;:!?]\s|`[^`]*`|\n"
+_NEGATION = r"(?i)\b(?:not|never|no|without|avoid|instead of|rather than|stop|cannot|\w+n't)\b"
 # A single word in code may as well be a name.
-_WITH_WORDS = re.compile(r"[\w./-]+ +\S")
+_WITH_WORDS = r"[\w./-]+ +\S"
 
 
 def list_recommended_commands(learning: Learning) -> list[str]:
@@ -22,11 +23,11 @@ def list_recommended_commands(learning: Learning) -> list[str]:
     """
     if learning.polarity == "avoid":
         return []
-    text = learning.action if _CODE.search(learning.action) else f"{learning.title}\n{learning.observation}"
-    clauses = ((_CLAUSE_END.split(text[: code.start()])[-1], code[1].strip()) for code in _CODE.finditer(text))
-    return list(dict.fromkeys(command for clause, command in clauses if not _NEGATION.search(clause)))
+    text = learning.action if re.search(_CODE, learning.action) else f"{learning.title}\n{learning.observation}"
+    clauses = ((re.split(_CLAUSE_END, text[: code.start()])[-1], code[1].strip()) for code in re.finditer(_CODE, text))
+    return list(dict.fromkeys(command for clause, command in clauses if not re.search(_NEGATION, clause)))
 
 
 def recommends_command(learning: Learning) -> bool:
     """Return whether a learning clearly recommends a command, so that its use can be seen."""
-    return any(map(_WITH_WORDS.match, list_recommended_commands(learning)))
+    return any(re.match(_WITH_WORDS, command) for command in list_recommended_commands(learning))
