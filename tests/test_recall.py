@@ -299,12 +299,10 @@ def test_learnings_of_before_the_index_are_found_after_the_migration(memory: Mem
     learning = memory.add("Stored long ago")
     database = memory.context.store.database
     with memory.context.store.transaction():
-        for table in ("learning_words", "learning_trigger", "word", "corpus", "posting"):
-            if database.has_table(table):
-                database.execute(f"delete from {table}")
+        index.clear(database)
     assert memory.search("stored") == []
     with memory.context.store.transaction():
-        learnings.index_old(database)
+        learnings.index_anew(database)
     assert memory.search("stored")[0].learning.id == learning.id
 
 

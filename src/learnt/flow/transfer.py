@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from learnt import __version__
@@ -25,7 +26,7 @@ from learnt.text.triggers import refuse_wild_patterns
 from learnt.weigh import confidence
 from learnt.weigh.confidence import NOBODY, PERSON, STATEMENT_FIELDS, after_agents_edit, is_persons
 
-_BATCH = 500
+_BATCH = 1_000
 TEMPLATE_TAG = "template"
 # Included templates: common learnings to start a project with, as Markdown entries.
 _TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")
@@ -109,44 +110,53 @@ class Transfer:
             refuse_agent(self._context, "import --as-is")
         id = new_id("import", self._context.clock())
         counts = dict.fromkeys(_OUTCOMES, 0)
-        everything = self._read_all(records)
-        if not as_is:
-            everything = [self._without_claims(record) for record in everything]
-        for start in range(0, len(everything), _BATCH):
+        # A list is checked as a whole, before anything is written. What is read while it is imported is checked batch
+        # by batch, so that it need not fit into memory.
+        is_list = isinstance(records, Sequence)
+        safe: Iterable[dict[str, Any]] = (
+            self._read_all(records) if is_list else map(self._context.redact_record, records)
+        )
+        done = 0
+        for batch in _batches(safe):
             now = self._context.clock()
-            # Entries without a time keep the order in which the file lists them.
-            batch = enumerate(everything[start : start + _BATCH])
-            entries = [(record, _read_record(record, now=now + place)) for place, record in batch]
+            entries = [(record, _check(record, now=now + place, number=done + place + 1)) for place, record in batch]
             with self._store.transaction():
                 self._store.database.lock_words()  # so that two imports do not add the same learning
-                for record, learning in entries:
-                    change = self._context.change("import", at=now, reason=id)
-                    counts[self._import_record(record, learning, change, as_is=as_is)] += 1
-            progress(start)
+                change = self._context.change("import", at=now, reason=id)
+                for outcome in self._import_batch(entries, change, as_is=as_is):
+                    counts[outcome] += 1
+            progress(done)
+            done += len(batch)
         self._store.analyze_if_many(counts["added"] + counts["updated"])
         return ImportReport(id=id, **counts)
 
     def undo_import(self, id: str, *, reason: str = "") -> ImportUndo:
         """Take back a whole import: archive what it added, and give what it changed its former fields again."""
-        events = [event for event in learnings.events_for(self._store.database, id) if event.what == "import"]
-        if not events:
+        imported = learnings.imported_by(self._store.database, id)
+        if not imported:
             raise WrongRequest(f"no import `{id}` changed anything here", hint="`learnt history ID` shows imports, too")
         outcome: dict[str, list[str]] = {"archived": [], "restored": [], "left": []}
         with self._store.transaction():
-            for event in events:
-                change = self._context.change("undo", at=self._context.clock(), reason=reason, undoes=event.id)
-                what = self._undo_event(event, change)
-                if what:
-                    outcome[what].append(event.subject)
+            for learning in imported:
+                for what in self._undo_events(learning, id, reason=reason):
+                    outcome[what].append(learning)
         if not any(outcome.values()):
             raise WrongRequest(f"nothing is left to undo in {id}", hint="import the file again to get it back")
         return ImportUndo(id=id, **{what: tuple(ids) for what, ids in outcome.items()})
 
+    def _undo_events(self, learning: str, id: str, *, reason: str) -> Iterator[str]:
+        """Undo what an import did to a learning, the latest first; yield what came of it."""
+        history = learnings.history(self._store.database, learning)
+        undone = {event.undoes for event in history}
+        for event in reversed(history):
+            if event.what == "import" and event.reason == id and event.id not in undone:
+                change = self._context.change("undo", at=self._context.clock(), reason=reason, undoes=event.id)
+                what = self._undo_event(event, change)
+                if what:
+                    yield what
+
     def _undo_event(self, event: Event, change: Change) -> str:
         database = self._store.database
-        history = learnings.history(database, event.subject)
-        if any(later.undoes == event.id for later in history):
-            return ""
         if is_persons(learnings.get(database, event.subject)):
             refuse_agent(self._context, "undo")
         try:
@@ -160,15 +170,22 @@ class Transfer:
     @staticmethod
     def claims(records: Iterable[dict[str, Any]]) -> Claims:
         """Return what records claim about themselves; raise if one of them is invalid."""
-        learnings = _check_all(records)
-        confidences = [learning.confidence for learning in learnings]
+        kinds: Counter[str] = Counter()
+        origins: Counter[str] = Counter()
+        pinned, least, most = 0, 1.0, 0.0
+        for number, record in enumerate(records, 1):
+            learning = _check(record, now=0, number=number)
+            kinds[learning.kind] += 1
+            origins[learning.origin] += 1
+            pinned += learning.pinned
+            least, most = min(least, learning.confidence), max(most, learning.confidence)
         return Claims(
-            learnings=len(learnings),
-            kinds=_count(learning.kind for learning in learnings),
-            origins=_count(learning.origin for learning in learnings),
-            pinned=sum(learning.pinned for learning in learnings),
-            least_confidence=min(confidences, default=0.0),
-            most_confidence=max(confidences, default=0.0),
+            learnings=kinds.total(),
+            kinds=dict(kinds.most_common()),
+            origins=dict(origins.most_common()),
+            pinned=pinned,
+            least_confidence=least if kinds else 0.0,
+            most_confidence=most,
         )
 
     def start_with(self, records: Iterable[dict[str, Any]], *, template: str = "") -> TemplateReport:
@@ -250,14 +267,9 @@ class Transfer:
     def _read_all(self, records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return records without secrets; raise before anything is written if a record is invalid."""
         everything = [self._context.redact_record(record) for record in records]
-        _check_all(everything)
+        for number, record in enumerate(everything, 1):
+            _check(record, now=0, number=number)
         return everything
-
-    def _without_claims(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Return what is taken over of a record that is not believed: a known learning's status stays, too."""
-        id = _read_record(record, now=0).id
-        known = learnings.find(self._store.database, id) is not None
-        return {name: record[name] for name in record if name in _TAKEN_OVER or (name in _RETIRING and not known)}
 
     def _add_if_new(self, learning: Learning, change: Change) -> bool:
         """Within a transaction: add a learning unless the store has a learning that says the same thing."""
@@ -267,13 +279,36 @@ class Transfer:
         learnings.add(database, learning, change)
         return True
 
+    def _import_batch(
+        self, entries: Sequence[tuple[dict[str, Any], Learning]], change: Change, *, as_is: bool
+    ) -> Iterator[str]:
+        """Within a transaction: import records, the new ones together; yield what became of each, in any order."""
+        database = self._store.database
+        known = learnings.existing(database, [learning.id for _, learning in entries])
+        new: list[Learning] = []
+        for record, learning in entries:
+            if learning.id in known or learning.superseded_by:
+                learnings.add_imported(database, new, change)  # it may be about one of these
+                new = []
+                yield self._import_record(record, learning, change, as_is=as_is)
+            else:
+                new.append(
+                    learning if as_is else _read_record(_without_claims(record, known=False), now=learning.created_at)
+                )
+                yield "added"
+            known.add(learning.id)
+        learnings.add_imported(database, new, change)
+
     def _import_record(self, record: dict[str, Any], learning: Learning, change: Change, *, as_is: bool) -> str:
         """Add or update a learning; fields that the record lacks stay unchanged."""
         database = self._store.database
-        refuse_circle(self._context, learning.id, learning.superseded_by)
         stored = learnings.find(database, learning.id, for_update=True)
+        if not as_is:
+            record = _without_claims(record, known=stored is not None)
+            learning = _read_record(record, now=learning.created_at)
+        refuse_circle(self._context, learning.id, learning.superseded_by)
         if stored is None:
-            learnings.add(database, learning, change)
+            learnings.add_imported(database, [learning], change)
             return "added"
         stated = [name for name in record if name not in ("updated_at", *(() if as_is else ("vouched",)), *PLACE)]
         changes = {name: getattr(learning, name) for name in stated}
@@ -291,20 +326,24 @@ class Transfer:
         return "updated"
 
 
-def _check_all(records: Iterable[dict[str, Any]]) -> list[Learning]:
-    """Return the learnings in records; raise with the number of the entry if one is invalid."""
-    learnings = []
-    for number, record in enumerate(records, 1):
-        try:
-            learnings.append(_read_record(record, now=0))
-        except InvalidValue as error:
-            raise InvalidValue(f"entry {number}: {error.message}", hint=error.hint or "correct the entry") from None
-    return learnings
+def _batches(records: Iterable[dict[str, Any]]) -> Iterator[list[tuple[int, dict[str, Any]]]]:
+    """Yield records in batches, with their places in the batch."""
+    places = enumerate(records)
+    while batch := [(place % _BATCH, record) for place, record in islice(places, _BATCH)]:
+        yield batch
 
 
-def _count(words: Iterable[str]) -> dict[str, int]:
-    """Return how often each word occurs, the most frequent first."""
-    return dict(Counter(words).most_common())
+def _without_claims(record: dict[str, Any], *, known: bool) -> dict[str, Any]:
+    """Return what is taken over of a record that is not believed: a known learning's status stays, too."""
+    return {name: record[name] for name in record if name in _TAKEN_OVER or (name in _RETIRING and not known)}
+
+
+def _check(record: dict[str, Any], *, now: int, number: int) -> Learning:
+    """Return the learning in a record; raise with the number of the entry if it is invalid."""
+    try:
+        return _read_record(record, now=now)
+    except InvalidValue as error:
+        raise InvalidValue(f"entry {number}: {error.message}", hint=error.hint or "correct the entry") from None
 
 
 def _read_record(record: dict[str, Any], *, now: int) -> Learning:

@@ -9,13 +9,15 @@ from collections.abc import Callable
 
 from learnt import __version__
 from learnt.errors import CorruptDatabase, LearntError, TryAgain, WrongRequest, cannot_write
-from learnt.store import learnings, migrate
+from learnt.store import index, learnings, migrate
 from learnt.store.database import Database, newest_schema
 from learnt.store.sqlite import ENDINGS, SqliteDatabase
 from learnt.system import files
 
 # These tables are derived from the learnings and differ between the engines, so a restore builds them again.
-_INDEX_TABLES = ("learning_words", "learning_trigger", "posting", "word", "corpus")
+_INDEX_TABLES = (
+    *("learning_words", "learning_trigger", "posting", "word", "corpus", "learning_vector", "vector_block"),
+)
 
 
 def back_up(database: Database, path: str, *, version: str, now_ms: int) -> None:
@@ -82,16 +84,15 @@ def open_backup(path: str) -> SqliteDatabase:
 
 def restore(target: Database, source: Database) -> None:
     """Replace a database's content with a backup's content, in one transaction."""
-    tables = _tables(source)
+    tables = [table for table in _tables(source) if table not in _INDEX_TABLES]
     with target.transaction():
         target.lock_words()
+        index.clear(target)
         for table in reversed(tables):
-            if target.has_table(table):
-                target.execute(f"delete from {table} where project = :project")
+            target.execute(f"delete from {table} where project = :project")
         for table in tables:
-            if table not in _INDEX_TABLES:
-                for row in source.rows(f"select * from {table}"):
-                    target.insert(table, {**row, "project": target.project})
+            for row in source.rows(f"select * from {table}"):
+                target.insert(table, {**row, "project": target.project})
         learnings.index_project(target)
         learnings.renew_stamp(target)
 
@@ -142,9 +143,10 @@ def _copy_rows(source: Database, path: str, *, version: str, now_ms: int) -> Non
         # All tables are read from one snapshot, so that they are consistent with each other.
         with source.transaction(), target.transaction():
             source.execute("set transaction isolation level repeatable read")
-            for table in _tables(target):
+            for table in (table for table in _tables(target) if table not in _INDEX_TABLES):
                 for row in source.rows(f"select * from {table} where project = :project"):
                     target.insert(table, {**row, "project": target.project})
+            learnings.index_project(target)
         target.run("pragma wal_checkpoint(truncate)", {})
     finally:
         target.close()

@@ -10,6 +10,7 @@ import json
 import os
 
 from learnt.errors import InvalidValue, LearntError, NewerDatabase
+from learnt.model import PARAGRAPHS
 from learnt.text.clean import clean, fold
 
 TYPE_CHECKING = False
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     Noun = TypeVar("Noun")
 
 
+SEARCHED_FIELDS = ("title", *PARAGRAPHS, "tags", "cues")
 MIGRATIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "migrations")
 
 
@@ -59,6 +61,23 @@ def insert_statement(table: str, row: Collection[str], otherwise: str = "") -> s
     """Return the statement that inserts a row with these columns and `project`."""
     columns = dict.fromkeys(("project", *row))
     return f"insert into {table} ({', '.join(columns)}) values (:{', :'.join(columns)}) {otherwise}"
+
+
+class CutWords:
+    """The words of one learning, in the order of `SEARCHED_FIELDS`."""
+
+    __slots__ = ("by_field", "learning", "length", "number")
+
+    def __init__(self, learning: str, number: int, by_field: list[list[str]], length: int) -> None:
+        self.learning = learning
+        self.number = number
+        self.by_field = by_field
+        self.length = length
+        """How many words the text has, without the additional forms of identifiers."""
+
+    def distinct(self) -> set[str]:
+        """Return the words of all fields, each once."""
+        return {word for words in self.by_field for word in words}
 
 
 class Database:
@@ -149,24 +168,45 @@ class Database:
         """Return the condition that the column has one of the values in the list parameter `name`."""
         raise NotImplementedError(self.engine)
 
-    def list_value(self, values: Sequence[str]) -> object:
+    def list_value(self, values: Sequence[str] | Sequence[int]) -> object:
         """Return a list as a value for the parameter of `one_of`."""
         raise NotImplementedError(self.engine)
 
-    def put_postings(self, learning: str, words: Sequence[str]) -> None:
-        """Within a transaction: store a learning's words, if the engine has no full-text index."""
+    def each_number(self, name: str, alias: str) -> str:
+        """Return a table of the numbers in the list parameter `name`, with one column `value`."""
+        raise NotImplementedError(self.engine)
 
-    def remove_postings(self, learning: str) -> None:
-        """Within a transaction: delete a learning's words."""
+    def put_words(self, entries: Sequence[CutWords]) -> None:
+        """Within a transaction: index the words of learnings that are not indexed, and count them."""
+        raise NotImplementedError(self.engine)
+
+    def remove_words(self, learning: str, number: int) -> None:
+        """Within a transaction: remove a learning from the word index, if it is indexed."""
+        raise NotImplementedError(self.engine)
+
+    def clear_words(self) -> None:
+        """Within a transaction: remove all learnings from the word index."""
+        raise NotImplementedError(self.engine)
 
     def match_words(
-        self, weights: Mapping[str, float], columns: tuple[str, str], which: Condition, newest: int | None
+        self, weights: Mapping[str, float], columns: str, which: Condition, *, limit: int, newest: int | None
     ) -> list[Row]:
-        """Return columns of `learning` and `learning_words` for the `:limit` learnings that match the words best.
+        """Return columns of `learning`, and its words, for the learnings that match the words best.
 
-        `newest` is how many of the newest learnings to search; None means all.
+        `newest` is how many of the newest learnings to search; None means all. A row has the learning's words in
+        `texts`, by field, and how many there are in `length`.
         """
         raise NotImplementedError(self.engine)
+
+    def with_words(self, columns: str, ids: Sequence[str]) -> list[Row]:
+        """Return columns of `learning` and the words of these learnings, like `match_words`."""
+        raise NotImplementedError(self.engine)
+
+    def count_in_corpus(self, *, learnings: int, words: int) -> None:
+        """Within a transaction: add to the number of learnings in the word index, and of their words."""
+        sums = "learnings = corpus.learnings + :learnings, words = corpus.words + :words"
+        corpus = {"learnings": learnings, "words": words}
+        self.insert("corpus", corpus, otherwise=f"on conflict (project) do update set {sums}")
 
     def for_update_of(self, table: str) -> str:
         """Return the clause that locks only one table's rows in a join."""

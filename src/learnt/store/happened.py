@@ -17,7 +17,7 @@ import json
 
 from learnt.errors import NotFound
 from learnt.model import DELIVERED, MISSED, Attempt, Brief, Failure, Injection, Task, Value, check_id
-from learnt.store import tasks
+from learnt.store import learnings, tasks
 from learnt.store.database import clean_row, read_json
 from learnt.text.times import DAY_MS
 
@@ -535,6 +535,7 @@ def count_delivery(database: Database, learning: str, task: str, *, at: int) -> 
 
 def count_use(database: Database, id: str, *, at: int) -> None:
     """Increment a learning's use counter, if the learning is in this store."""
+    learnings.unfold(database, id)
     database.execute(
         """
         update learning

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 
 from learnt.errors import WrongRequest
-from learnt.model import KINDS, PARAGRAPHS, STATUSES, Learning, Value
-from learnt.store.database import insert_statement
+from learnt.model import KINDS, STATUSES, Learning, Value
+from learnt.store import vectors
+from learnt.store.database import SEARCHED_FIELDS, CutWords, insert_statement
 from learnt.system import watched
 from learnt.text.triggers import anchor_of
-from learnt.text.words import indexed_words, words
+from learnt.text.words import JOINED, indexed_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,14 +23,14 @@ if TYPE_CHECKING:
 
     from learnt.store.database import Condition, Database, Row
 
-FIELDS = ("title", *PARAGRAPHS, "tags", "cues")
-_WORD_COLUMNS = ", ".join((*(f"learning_words.{field} as cut_{field}" for field in FIELDS), "learning_words.length"))
+FIELDS = SEARCHED_FIELDS
 _RANKING_COLUMNS = (
     "learning.id, learning.confidence, learning.created_at, learning.pinned, learning.vouched, learning.task, "
     "learning.category, learning.loaded_from"
 )
 _MAX_TRIGGERED = 500
 _EQUALITY_FIELDS = ("status", "domain", "category", "kind", "goal", "task", "vouched")
+_PARTLY_INDEXED = ("domain", "goal", "task")
 # An index has exactly this expression.
 _TRUST = "(case when learning.vouched = '' then -1 when learning.pinned = 1 then 1 else learning.confidence end)"
 _COMPARISONS = {
@@ -110,6 +111,8 @@ class Filter(Value):
         comparisons = {**{field: f"learning.{field} = :{field}" for field in _EQUALITY_FIELDS}, **_COMPARISONS}
         parameters = {field: getattr(self, field) for field in comparisons if getattr(self, field) is not None}
         conditions = ["learning.project = :project", *(comparisons[field] for field in parameters)]
+        # The indexes of these fields leave out learnings without them.
+        conditions += [f"learning.{field} <> ''" for field in _PARTLY_INDEXED if parameters.get(field)]
         if self.tag is not None:
             conditions.append("learning.tags like :tag escape '\\'")
             parameters["tag"] = f"%{_escape_like(json.dumps(self.tag.lower(), ensure_ascii=False))}%"
@@ -149,11 +152,11 @@ class Candidate:
         self.task: str = row["task"]
         self.loaded_from: str = row["loaded_from"]
         self.length: int = row["length"]
-        self.texts: dict[str, str] = {field: row[f"cut_{field}"] for field in FIELDS}
+        self.texts: dict[str, str] = row["texts"]
         """The words of each field, separated by spaces."""
         if not isinstance(self.confidence, int | float) or not isinstance(self.created_at, int):
             raise TypeError("its figures are not numbers")
-        if not isinstance(self.length, int) or not all(isinstance(text, str) for text in self.texts.values()):
+        if not isinstance(self.length, int) or not isinstance(self.texts, dict):
             raise TypeError("its words are not text")
 
     def words(self) -> list[str]:
@@ -176,27 +179,59 @@ class Counts(Value):
 def put(database: Database, learning: Learning) -> None:
     """Index a learning, replacing its old entry."""
     remove(database, learning.id)
-    by_field = {field: indexed_words(text_of(learning, field)) for field in FIELDS}
-    all_words = [word for field in FIELDS for word in by_field[field]]
-    # The length includes only the words of the text, not the additional forms of identifiers.
-    length = sum(len(words(text_of(learning, field))) for field in FIELDS)
-    joined = {field: " ".join(by_field[field]) for field in FIELDS}
-    database.insert("learning_words", {"learning": learning.id, **joined, "length": length})
-    database.put_postings(learning.id, all_words)
-    _count(database, sorted(set(all_words)), learnings=1, length=length)
-    _put_triggers(database, learning)
+    put_new(database, [(learning, _number_of(database, learning.id))])
+
+
+def put_new(database: Database, numbered: Sequence[tuple[Learning, int]]) -> None:
+    """Index learnings that are not indexed, with their numbers; many at once are faster than one by one."""
+    entries = [_cut(learning, number) for learning, number in numbered]
+    database.put_words(entries)
+    vectors.put(database, entries)
+    _put_triggers(database, [learning for learning, _ in numbered])
+
+
+def put_cut(database: Database, rows: Sequence[Row]) -> None:
+    """Index learnings by words that another database has stored: the same code has split them."""
+    ids = database.list_value([row["learning"] for row in rows])
+    sql = f"select id, number from learning where project = :project and {database.one_of('id', 'ids')}"
+    numbers = {row["id"]: row["number"] for row in database.rows(sql, ids=ids)}
+    entries = [
+        CutWords(row["learning"], numbers[row["learning"]], [row[field].split() for field in FIELDS], row["length"])
+        for row in rows
+    ]
+    database.put_words(entries)
 
 
 def remove(database: Database, id: str) -> None:
     """Remove a learning from the index, if it is indexed."""
-    row = database.row(f"select {_WORD_COLUMNS} from learning_words where project = :project and learning = :id", id=id)
-    if row is None:
-        return
-    indexed = {word for field in FIELDS for word in row[f"cut_{field}"].split()}
-    _count(database, sorted(indexed), learnings=-1, length=-row["length"])
-    for table in ("learning_words", "learning_trigger"):
-        database.execute(f"delete from {table} where project = :project and learning = :id", id=id)
-    database.remove_postings(id)
+    number = _number_of(database, id)
+    database.remove_words(id, number)
+    vectors.remove(database, number)
+    database.execute("delete from learning_trigger where project = :project and learning = :id", id=id)
+
+
+def clear(database: Database) -> None:
+    """Remove all learnings from the index."""
+    database.clear_words()
+    vectors.clear(database)
+    database.execute("delete from learning_trigger where project = :project")
+
+
+def next_number(database: Database) -> int:
+    """Within a transaction that holds the lock on the words: return the number for a new learning."""
+    return int(database.value("select max(number) as last from learning where project = :project") or 0) + 1
+
+
+def _number_of(database: Database, id: str) -> int:
+    """Return a learning's number; 0 if there is no such learning."""
+    return int(database.value("select number from learning where project = :project and id = :id", id=id) or 0)
+
+
+def _cut(learning: Learning, number: int) -> CutWords:
+    by_field = [indexed_words(text_of(learning, field)) for field in FIELDS]
+    # The length includes only the words of the text, not the additional forms of identifiers.
+    length = sum(not word.startswith(JOINED) for words in by_field for word in words)
+    return CutWords(learning.id, number, by_field, length)
 
 
 def counts(database: Database, wanted: Sequence[str]) -> Counts:
@@ -226,28 +261,26 @@ def find_by_words(
 
     If `newest` is set, only this many of the newest learnings are searched first, and all if that finds too few.
     """
-    columns = (_RANKING_COLUMNS, _WORD_COLUMNS)
-    where, parameters = which.conditions(database)
-    parameters["limit"] = limit
-    rows = database.match_words(weights, columns, (where, parameters), newest)
+    which_rows = which.conditions(database)
+    rows = database.match_words(weights, _RANKING_COLUMNS, which_rows, limit=limit, newest=newest)
     if newest is not None and len(rows) < limit:
-        rows = database.match_words(weights, columns, (where, parameters), None)
+        rows = database.match_words(weights, _RANKING_COLUMNS, which_rows, limit=limit, newest=None)
     return database.readable(Candidate, rows, "learning")
 
 
 def read_candidates(database: Database, ids: Sequence[str]) -> list[Candidate]:
     """Return the candidates with these ids."""
-    rows = database.rows(
-        f"""
-        select {_RANKING_COLUMNS}, {_WORD_COLUMNS}
-          from learning
-          join learning_words on learning_words.project = learning.project and learning_words.learning = learning.id
-         where learning.project = :project
-           and {database.one_of("learning.id", "ids")}
-        """,
-        ids=database.list_value(ids),
-    )
-    return database.readable(Candidate, rows, "learning")
+    return database.readable(Candidate, database.with_words(_RANKING_COLUMNS, ids), "learning")
+
+
+def find_by_meaning(database: Database, vector: bytes, which: Filter, *, limit: int) -> list[tuple[str, float]]:
+    """Return the ids of the learnings that mean something similar, most similar first, with their likeness."""
+    return vectors.find(database, vector, which.conditions(database), limit=limit)
+
+
+def read_vectors(database: Database, ids: Sequence[str]) -> dict[str, bytes]:
+    """Return the vectors of learnings, by id; a learning without words has none."""
+    return vectors.read(database, ids)
 
 
 def find_by_triggers(
@@ -303,18 +336,11 @@ def _find_by_patterns(
     )
 
 
-def _count(database: Database, distinct: list[str], *, learnings: int, length: int) -> None:
-    add_up = "on conflict (project, word) do update set learnings = word.learnings + :learnings"
-    rows = [{"word": word, "learnings": learnings} for word in distinct]
-    database.execute_many(insert_statement("word", ("word", "learnings"), add_up), rows)
-    sums = "learnings = corpus.learnings + :learnings, words = corpus.words + :words"
-    corpus = {"learnings": learnings, "words": length}
-    database.insert("corpus", corpus, otherwise=f"on conflict (project) do update set {sums}")
-
-
-def _put_triggers(database: Database, learning: Learning) -> None:
+def _put_triggers(database: Database, learnings: Sequence[Learning]) -> None:
     rows = [
         {"learning": learning.id, "kind": kind, "pattern": pattern, "anchor": anchor_of(kind, pattern)}
+        for learning in learnings
+        if learning.triggers
         for kind, patterns in learning.triggers.as_dict().items()
         for pattern in patterns
     ]

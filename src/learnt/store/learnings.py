@@ -11,7 +11,7 @@ import os
 from learnt.errors import InvalidValue, NotFound
 from learnt.model import PROGRAM, Event, Learning, Triggers, Value, new_id
 from learnt.store import index
-from learnt.store.database import UNREADABLE, clean_row, read_json
+from learnt.store.database import UNREADABLE, clean_row, insert_statement, read_json
 from learnt.store.index import Filter
 from learnt.text.clean import fold
 from learnt.text.records import as_record, triggers_record
@@ -27,16 +27,34 @@ if TYPE_CHECKING:
 
 _FIELDS = tuple(field for field in Learning.fields if field != "scope")
 _COLUMNS = tuple({"commit": "git_commit"}.get(field, field) for field in _FIELDS)
+_COLUMN_OF = tuple(zip(_FIELDS, _COLUMNS, strict=True))
 # Events do not record these fields, because an event has its own time and version.
 _NOT_IN_EVENTS = ("id", "updated_at", "version", "scope")
 # These columns are derived from other fields and stored for lookups.
 _DERIVED = ("sameness", "title_sameness")
 _SEARCHED = (*index.FIELDS, "triggers")
+_INSERT = insert_statement("learning", (*_COLUMNS, *_DERIVED, "number", "batch"))
 _UPDATE = f"""
     update learning
        set {", ".join(f"{column} = :{column}" for column in (*_COLUMNS, *_DERIVED) if column != "id")}
      where project = :project
        and id = :id
+"""
+_NUMBER = """
+    update learning
+       set number = :number,
+           sameness = :sameness,
+           title_sameness = :title_sameness
+     where project = :project
+       and id = :id
+"""
+_BATCH = 500
+# Each learning is looked up first: there are few batches and many learnings. (The plus keeps SQLite from starting with
+# the batches.)
+_FOLDED = """
+    learning
+    join import_batch on import_batch.project = learning.project and import_batch.number = +learning.batch
+    where learning.project = :project
 """
 SIMILAR_TO = "similar to "  # the start of an event's reason, followed by a learning's id
 _MAX_IN_A_FILE = 5_000
@@ -68,10 +86,32 @@ class Change(Value):
 def add(database: Database, learning: Learning, change: Change) -> None:
     """Insert a learning and the event that records its creation."""
     database.lock_words()
-    database.insert("learning", _row(learning))
-    index.put(database, learning)
+    number = index.next_number(database)
+    database.insert("learning", {**_row(learning), "number": number})
+    index.put_new(database, [(learning, number)])
     renew_stamp(database)
     _append_event(database, learning, change, old={}, new=_difference(_BLANK, learning)[1])
+
+
+def add_imported(database: Database, learnings: Sequence[Learning], change: Change) -> None:
+    """Insert new learnings of an import; their events are stored together, see `unfold`."""
+    if not learnings:
+        return
+    database.lock_words()
+    batch = int(database.value("select max(number) as last from import_batch where project = :project") or 0) + 1
+    database.insert("import_batch", {"number": batch, "id": change.reason, "at": change.at, "who": change.who})
+    first = index.next_number(database)
+    numbered = [(learning, number) for number, learning in enumerate(learnings, first)]
+    database.execute_many(_INSERT, [{**_row(learning), "number": n, "batch": batch} for learning, n in numbered])
+    index.put_new(database, numbered)
+    renew_stamp(database)
+
+
+def unfold(database: Database, id: str) -> None:
+    """Within a transaction, before anything about a learning changes: store the event of its import as a row."""
+    for event in map(_folded_event, _folded(database, id)):
+        _insert_event(database, event)
+        database.execute("update learning set batch = null where project = :project and id = :id", id=id)
 
 
 def change(
@@ -84,6 +124,7 @@ def change(
     old, new = _difference(before, after)
     if not new:
         return before, before
+    unfold(database, id)
     after = after.replace(version=before.version + 1, updated_at=max(change.at, before.updated_at))
     database.execute(_UPDATE, **_row(after))
     if any(name in new for name in _SEARCHED):
@@ -117,7 +158,7 @@ def put_copy(database: Database, learning: Learning) -> None:
     """Store a copy of a learning whose history is in another database; index it again if its text has changed."""
     stored = find(database, learning.id)
     if stored is None:
-        database.insert("learning", _row(learning))
+        database.insert("learning", {**_row(learning), "number": index.next_number(database)})
     else:
         database.execute(_UPDATE, **_row(learning))
     if stored is None or any(getattr(stored, name) != getattr(learning, name) for name in _SEARCHED):
@@ -146,6 +187,12 @@ def exists(database: Database, id: str) -> bool:
     return database.has("select id from learning where project = :project and id = :id", id=id)
 
 
+def existing(database: Database, ids: Sequence[str]) -> set[str]:
+    """Return which of these learnings there are, even those that cannot be read."""
+    sql = f"select id from learning where project = :project and {database.one_of('id', 'ids')}"
+    return set(database.column(sql, ids=database.list_value(ids)))
+
+
 def get(database: Database, id: str, *, for_update: bool = False) -> Learning:
     """Return a learning, or raise NotFound."""
     learning = find(database, id, for_update=for_update)
@@ -157,15 +204,19 @@ def get(database: Database, id: str, *, for_update: bool = False) -> Learning:
 def history(database: Database, id: str) -> list[Event]:
     """Return a learning's events, oldest first."""
     sql = "select * from event where project = :project and subject = :id order by version"
-    return database.readable(_event, database.rows(sql, id=id), "event")
+    events = database.readable(_event, database.rows(sql, id=id), "event")
+    folded = [] if events and events[0].version == 1 else _folded(database, id)
+    return [*database.readable(_folded_event, folded, "learning"), *events]
 
 
 def get_event(database: Database, id: str) -> Event:
     """Return one event, or raise NotFound."""
     row = database.row("select * from event where project = :project and id = :id", id=id)
-    if row is None:
-        raise NotFound(f"no event `{id}`", hint="`learnt history ID` shows a learning's events")
-    return _event(row)
+    if row is not None:
+        return _event(row)
+    for folded in _folded(database, _subject_of(id)):
+        return _folded_event(folded)
+    raise NotFound(f"no event `{id}`", hint="`learnt history ID` shows a learning's events")
 
 
 def get_all(database: Database, ids: Sequence[str]) -> dict[str, Learning]:
@@ -244,7 +295,8 @@ def find_same(database: Database, text: str) -> Learning | None:
         select *
           from learning
          where project = :project
-           and (sameness = :sameness or title_sameness = :sameness)
+           and (substr(sameness, 1, 8) = :start and sameness = :sameness
+                or substr(title_sameness, 1, 8) = :start and title_sameness = :sameness)
          order by case when sameness = :sameness then 0 else 1 end,
                   case when status = 'active' then 0 else 1 end,
                   created_at,
@@ -252,14 +304,23 @@ def find_same(database: Database, text: str) -> Learning | None:
          limit 1
         """,
         sameness=text_key(text),
+        start=text_key(text)[:8],
     )
     return None if row is None else next(iter(database.readable(_learning, [row], "learning")), None)
 
 
 def find_by_title(database: Database, title: str) -> list[Learning]:
     """Return the learnings with a title, ignoring case and punctuation, whatever their status."""
-    sql = "select * from learning where project = :project and title_sameness = :sameness order by created_at, id"
-    return database.readable(_learning, database.rows(sql, sameness=text_key(title)), "learning")
+    sql = """
+        select *
+          from learning
+         where project = :project
+           and substr(title_sameness, 1, 8) = :start
+           and title_sameness = :sameness
+         order by created_at, id
+    """
+    key = text_key(title)
+    return database.readable(_learning, database.rows(sql, start=key[:8], sameness=key), "learning")
 
 
 def in_file(database: Database, path: str) -> list[Learning]:
@@ -276,10 +337,22 @@ def files(database: Database) -> list[str]:
     )
 
 
-def events_for(database: Database, reason: str) -> list[Event]:
-    """Return the events with exactly this reason, the latest first."""
-    sql = "select * from event where project = :project and reason = :reason order by at desc, subject, version desc"
-    return database.readable(_event, database.rows(sql, reason=reason), "event")
+def imported_by(database: Database, id: str) -> list[str]:
+    """Return the ids of the learnings that an import added or changed, the latest change first."""
+    subjects = database.column(
+        """
+        select subject
+          from event
+         where project = :project
+           and reason = :id
+           and what = 'import'
+         order by at desc, subject
+        """,
+        id=id,
+    )
+    if database.has("select number from import_batch where project = :project and id = :id limit 1", id=id):
+        subjects += database.column(f"select learning.id from {_FOLDED} and import_batch.id = :id", id=id)
+    return list(dict.fromkeys(subjects))
 
 
 def cared_for(database: Database) -> frozenset[str]:
@@ -404,36 +477,37 @@ def uses(database: Database, ids: Sequence[str]) -> dict[str, int]:
     return {row["id"]: row["times_injected"] for row in rows}
 
 
-def index_old(database: Database) -> None:
-    """Index the projects with learnings that were stored before there was an index."""
+def index_anew(database: Database) -> None:
+    """Index the learnings of all projects anew."""
     own = database.project
-    projects = database.column(
-        """
-        select distinct project
-          from learning
-         where sameness = ''
-            or not exists (
-               select 1
-                 from learning_words
-                where learning_words.project = learning.project
-                  and learning_words.learning = learning.id
-         )
-         order by project
-        """
-    )
-    for project in projects:
+    for project in database.column("select distinct project from learning order by project"):
         database.project = project
         index_project(database)
     database.project = own
 
 
 def index_project(database: Database) -> None:
-    """Index all learnings in this project."""
-    for learning in each(database, Filter(status=None)):
-        index.put(database, learning)
-        change = "sameness = :sameness, title_sameness = :title_sameness"
-        sql = f"update learning set {change} where project = :project and id = :id"
-        database.execute(sql, id=learning.id, **_derived(learning))
+    """Index all learnings in this project anew, and give them the numbers of their order."""
+    index.clear(database)
+    database.execute("update learning set number = null where project = :project")
+    number = 0
+    for some in _in_batches(each(database, Filter(status=None))):
+        numbered = [(learning, number + place) for place, learning in enumerate(some, 1)]
+        rows = [{"id": learning.id, "number": place, **_derived(learning)} for learning, place in numbered]
+        database.execute_many(_NUMBER, rows)
+        index.put_new(database, numbered)
+        number += len(some)
+
+
+def _in_batches(learnings: Iterator[Learning]) -> Iterator[list[Learning]]:
+    batch: list[Learning] = []
+    for learning in learnings:
+        batch.append(learning)
+        if len(batch) == _BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
 
 
 def unused_since(database: Database, *, before: int, after: str = "", limit: int) -> list[Learning]:
@@ -472,8 +546,12 @@ def believe_time(database: Database, now: int, *, at_most: int) -> int:
         return earlier
     sql = """
         select coalesce(max(case when who <> :program then at end), min(at)) as latest
-          from event
-         where project = :project and at <= :now
+          from (
+              select at, who from event where project = :project
+              union all
+              select at, who from import_batch where project = :project
+          ) known
+         where at <= :now
     """
     latest = int(database.value(sql, now=now, program=PROGRAM) or 0)
     sql = "select max(started_at) as latest from attempt where project = :project and started_at <= :now"
@@ -494,7 +572,8 @@ def latest_summary_at(database: Database) -> int:
 def superseded_by(database: Database, id: str) -> list[str]:
     """Return the ids of the learnings that this learning has replaced."""
     return database.column(
-        "select id from learning where project = :project and superseded_by = :id order by id", id=id
+        "select id from learning where project = :project and superseded_by = :id and superseded_by <> '' order by id",
+        id=id,
     )
 
 
@@ -505,6 +584,7 @@ def count_without_event(database: Database) -> int:
         select count(*) as lost
           from learning
          where project = :project
+           and (batch is null or version > 1)
            and not exists (
                select 1
                  from event
@@ -534,28 +614,61 @@ def _append_event(
     database: Database, learning: Learning, change: Change, *, old: dict[str, Any], new: dict[str, Any]
 ) -> None:
     subject: dict[str, Any] = {"subject": learning.id, "version": learning.version, "old": old, "new": new}
-    event = Event(id=new_id("event", change.at), **subject, **change.as_dict())
+    _insert_event(database, Event(id=new_id("event", change.at), **subject, **change.as_dict()))
+
+
+def _insert_event(database: Database, event: Event) -> None:
     as_json = {name: json.dumps(getattr(event, name), ensure_ascii=False) for name in ("old", "new")}
     row = {**event.as_dict(), **as_json}
     del row["role"]  # the server itself writes who has logged in
     database.insert("event", row)
 
 
+def _folded(database: Database, id: str) -> list[Row]:
+    """Return a learning whose event is stored together with others, with the columns of the event."""
+    columns = "learning.*, import_batch.id as import, import_batch.at, import_batch.who, import_batch.role"
+    return database.rows(f"select {columns} from {_FOLDED} and learning.id = :id", id=id)
+
+
+def _folded_event(row: Row) -> Event:
+    """Return the event of an import: until it is stored as a row, nothing but the import has changed the learning."""
+    new = _difference(_BLANK, _learning(row))[1]
+    about = {name: row[name] for name in ("at", "who", "role")}
+    return Event(
+        id=_event_of(row["id"]),
+        subject=row["id"],
+        version=1,
+        what="import",
+        old={},
+        new=new,
+        reason=row["import"],
+        **about,
+    )
+
+
+def _event_of(id: str) -> str:
+    """Return the id of the event of a learning's import."""
+    return f"event_{id.removeprefix('learn_')}"
+
+
+def _subject_of(event: str) -> str:
+    return f"learn_{event.removeprefix('event_')}"
+
+
 def _row(learning: Learning) -> dict[str, Any]:
-    row = {column: getattr(learning, field) for field, column in zip(_FIELDS, _COLUMNS, strict=True)}
-    row["tags"] = json.dumps(learning.tags, ensure_ascii=False)
-    row["cues"] = json.dumps(learning.cues, ensure_ascii=False)
-    row["replaces"] = json.dumps(learning.replaces)
-    row["triggers"] = json.dumps(triggers_record(learning.triggers), ensure_ascii=False)
+    fields = learning.__dict__
+    row = {column: fields[field] for field, column in _COLUMN_OF}
+    for field in ("tags", "cues", "replaces"):
+        row[field] = json.dumps(row[field], ensure_ascii=False) if row[field] else "[]"
+    triggers = learning.triggers
+    row["triggers"] = json.dumps(triggers_record(triggers), ensure_ascii=False) if triggers else "{}"
     row["pinned"] = int(learning.pinned)
     return row | _derived(learning)
 
 
 def _derived(learning: Learning) -> dict[str, str]:
-    return {
-        "sameness": text_key(learning.observation or learning.title),
-        "title_sameness": text_key(learning.title),
-    }
+    key = text_key(learning.title)
+    return {"sameness": text_key(learning.observation) if learning.observation else key, "title_sameness": key}
 
 
 def _learning(row: Row) -> Learning:

@@ -33,7 +33,7 @@ _INDEX_PARTS = "learning_index_"
 
 # SQL alone cannot do these steps, because our own code splits and compares texts. Each step runs in its migration's
 # transaction, on all existing data.
-_AFTERWARDS = {"learns": learnings.index_old}
+_AFTERWARDS = {"speaks": learnings.index_anew}
 
 
 class Migration:

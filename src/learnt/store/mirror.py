@@ -12,7 +12,7 @@ import os
 
 from learnt.errors import CorruptDatabase, LearntError, NoStore
 from learnt.model import DELIVERED
-from learnt.store import Store, learnings
+from learnt.store import Store, index, learnings
 from learnt.store.database import insert_statement, newest_schema
 from learnt.store.purge import forget_missteps
 from learnt.store.spool import SpoolRecord
@@ -35,8 +35,9 @@ _BATCH_ROWS = 1_000
 _RECENT_MS = MONTH_MS
 # The clocks of different machines disagree, so changes from shortly before the last refresh are read again.
 _SKEW_MS = DAY_MS
-# The rows of these tables are copied unchanged, because the same code has split the words on both sides.
-_LEARNING_TABLES = {"learning": "id", "learning_words": "learning", "learning_trigger": "learning", "word": "word"}
+# The rows of these tables are copied unchanged.
+_LEARNING_TABLES = {"learning": "id", "learning_trigger": "learning"}
+_VECTOR_TABLES = {"learning_vector": "number", "vector_block": "block"}
 # Hooks also need recent tasks, including ended ones and later ones with the same title.
 _CHANGED_TASKS = """
     select task.id
@@ -271,7 +272,12 @@ def _fill(mirror: _NewMirror, source: Database, pending: list[SpoolRecord], *, n
                     set_aside |= learnings.unreadable_ids(source, rows)
                 # A row that the mirror would not accept must not keep the others out of it.
                 _insert(target, table, [row for row in rows if row[key] not in set_aside])
-        _insert(target, "corpus", source.rows("select * from corpus where project = :project"))
+        target.execute("update learning set batch = null where project = :project")  # the history stays on the server
+        for rows in _pages(source, "learning_words", "learning"):
+            index.put_cut(target, [row for row in rows if row["learning"] not in set_aside])
+        for table, key in _VECTOR_TABLES.items():
+            for rows in _pages(source, table, key, start=-1):
+                _insert(target, table, rows)
         for table in _TASK_TABLES:
             _insert(target, table, _rows_of_tasks(source, table, now - _RECENT_MS))
         _put_missteps(target, source, 0)
@@ -292,9 +298,11 @@ def _versions(database: Database) -> Iterator[tuple[str, tuple[int, int]]]:
         yield from ((row["id"], (row["version"], row["times_injected"])) for row in rows)
 
 
-def _pages(database: Database, table: str, key: str, columns: str = "*") -> Iterator[list[Row]]:
-    """Yield a table's rows in batches, ordered by a text key; rows with equal keys are in the same batch."""
-    after = ""
+def _pages(
+    database: Database, table: str, key: str, columns: str = "*", *, start: str | int = ""
+) -> Iterator[list[Row]]:
+    """Yield a table's rows in batches, ordered by a key; rows with equal keys are in the same batch."""
+    after = start
     while True:
         last = database.value(
             f"""

@@ -16,13 +16,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from learnt.errors import InvalidValue, LearntError, TryAgain, WrongRequest
-from learnt.store.database import Database, insert_statement
+from learnt.store.database import SEARCHED_FIELDS, Database, insert_statement
 from learnt.store.purge import TEXT_COLUMNS
 from learnt.system.installation import install_command
 from learnt.text.redact import without_password, without_password_of
 
 if TYPE_CHECKING:
-    from learnt.store.database import Condition, Row
+    from learnt.store.database import Condition, CutWords, Row
 
 try:
     import psycopg
@@ -45,7 +45,8 @@ _OVER_A_LIMIT = "54"  # PostgreSQL's error class "program limit exceeded"
 _WORDS_LOCK = 0x776F7264  # "word" in hexadecimal
 _QUEUE_LOCK = 0x71756575  # "queu"
 _SPENDING_LOCK = 0x7370656E  # "spen"
-_TABLES_TO_SEARCH = "learning, learning_words, learning_trigger, posting, word"
+_TABLES_TO_SEARCH = "learning, learning_words, learning_trigger, posting, word, learning_vector, vector_block"
+_WORD_COLUMNS = ", ".join(f"learning_words.{column} as cut_{column}" for column in (*SEARCHED_FIELDS, "length"))
 _TABLES_ABOUT_A_LEARNING = "event, injection, mark, operation, rendered_line"
 
 
@@ -98,22 +99,50 @@ class PostgresDatabase(Database):
     def one_of(self, column: str, name: str) -> str:
         return f"{column} = any (:{name})"
 
-    def list_value(self, values: Sequence[str]) -> object:
+    def list_value(self, values: Sequence[str] | Sequence[int]) -> object:
         return list(values)
 
-    def put_postings(self, learning: str, words: Sequence[str]) -> None:
-        rows = [{"word": word, "learning": learning, "times": times} for word, times in Counter(words).items()]
-        self.execute_many(insert_statement("posting", ("word", "learning", "times")), rows)
+    def each_number(self, name: str, alias: str) -> str:
+        return f"unnest(:{name}::bigint[]) as {alias} (value)"
 
-    def remove_postings(self, learning: str) -> None:
-        self.execute("delete from posting where project = :project and learning = :id", id=learning)
+    def put_words(self, entries: Sequence[CutWords]) -> None:
+        words, postings = [], []
+        counts: Counter[str] = Counter()
+        for entry in entries:
+            joined = {field: " ".join(cut) for field, cut in zip(SEARCHED_FIELDS, entry.by_field, strict=True)}
+            words.append({"learning": entry.learning, **joined, "length": entry.length})
+            times = Counter(word for cut in entry.by_field for word in cut)
+            counts.update(times.keys())
+            postings += [{"word": word, "learning": entry.learning, "times": count} for word, count in times.items()]
+        self._count_words(counts)
+        self.execute_many(insert_statement("learning_words", ("learning", *SEARCHED_FIELDS, "length")), words)
+        self.execute_many(insert_statement("posting", ("word", "learning", "times")), postings)
+        self.count_in_corpus(learnings=len(entries), words=sum(entry.length for entry in entries))
+
+    def remove_words(self, learning: str, number: int) -> None:
+        row = self.row("select * from learning_words where project = :project and learning = :id", id=learning)
+        if row is None:
+            return
+        self._count_words(dict.fromkeys((word for field in SEARCHED_FIELDS for word in row[field].split()), -1))
+        self.count_in_corpus(learnings=-1, words=-row["length"])
+        for table in ("learning_words", "posting"):
+            self.execute(f"delete from {table} where project = :project and learning = :id", id=learning)
+
+    def clear_words(self) -> None:
+        for table in ("learning_words", "posting", "word", "corpus"):
+            self.execute(f"delete from {table} where project = :project")
+
+    def _count_words(self, counts: Mapping[str, int]) -> None:
+        add_up = "on conflict (project, word) do update set learnings = word.learnings + :learnings"
+        rows = [{"word": word, "learnings": counts[word]} for word in sorted(counts)]
+        self.execute_many(insert_statement("word", ("word", "learnings"), add_up), rows)
 
     def match_words(
-        self, weights: Mapping[str, float], columns: tuple[str, str], which: Condition, newest: int | None
+        self, weights: Mapping[str, float], columns: str, which: Condition, *, limit: int, newest: int | None
     ) -> list[Row]:
-        (judged, cut), (conditions, parameters) = columns, which
+        conditions, parameters = which
         # The steps are materialized, because without statistics the planner would join everything with everything.
-        return self.rows(
+        rows = self.rows(
             f"""
             with found as materialized (
                 select posting.learning, sum(wanted.weight * posting.times / (posting.times + 1.0)) as score
@@ -123,23 +152,38 @@ class PostgresDatabase(Database):
                    and posting.learning > :floor
                  group by posting.learning
             ), best as materialized (
-                select {judged}, found.score
+                select {columns}, learning.number, found.score
                   from found
                   join learning on learning.project = :project and learning.id = found.learning
                  where {conditions}
-                 order by found.score desc, learning.id desc
+                 order by found.score desc, learning.number desc
                  limit :limit
             )
-            select best.*, {cut}
+            select best.*, {_WORD_COLUMNS}
               from best
               join learning_words on learning_words.project = :project and learning_words.learning = best.id
-             order by best.score desc, best.id desc
+             order by best.score desc, best.number desc
             """,
             words=list(weights),
             weights=list(weights.values()),
             floor="" if newest is None else self._id_before_newest(newest),
+            limit=limit,
             **parameters,
         )
+        return [_with_texts(row) for row in rows]
+
+    def with_words(self, columns: str, ids: Sequence[str]) -> list[Row]:
+        rows = self.rows(
+            f"""
+            select {columns}, {_WORD_COLUMNS}
+              from learning
+              join learning_words on learning_words.project = learning.project and learning_words.learning = learning.id
+             where learning.project = :project
+               and learning.id = any (:ids)
+            """,
+            ids=list(ids),
+        )
+        return [_with_texts(row) for row in rows]
 
     def _id_before_newest(self, newest: int) -> str:
         """Return the id just before the newest learnings' ids; a newer learning has a greater id."""
@@ -264,6 +308,11 @@ class PostgresDatabase(Database):
         if isinstance(error, psycopg.IntegrityError | psycopg.DataError):
             return InvalidValue(f"the database rejected the value: {detail}")
         return LearntError(f"{self.path}: {detail}", hint="`learnt doctor` checks the store")
+
+
+def _with_texts(row: Row) -> Row:
+    texts = {field: row[f"cut_{field}"] for field in SEARCHED_FIELDS}
+    return {**row, "texts": texts, "length": row["cut_length"]}
 
 
 def _read_address(address: str, shown: str) -> dict[str, Any]:

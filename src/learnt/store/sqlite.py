@@ -19,7 +19,8 @@ import time
 import apsw
 
 from learnt.errors import CorruptDatabase, InvalidValue, LearntError, NotTrusted, TryAgain, cannot_write
-from learnt.store.database import Database
+from learnt.store.database import SEARCHED_FIELDS, Database
+from learnt.store.word_index import COMPARED, WordIndex
 from learnt.system import files
 
 TYPE_CHECKING = False
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from learnt.store.database import Condition, Row
+    from learnt.store.database import Condition, CutWords, Row
 
 PROJECT = "local"  # an SQLite file contains one project, and a fixed key survives renaming the folder
 _PAGE = 4096
@@ -67,6 +68,7 @@ class SqliteDatabase(Database):
         """
         super().__init__(path, PROJECT)
         self._damage_note = ""
+        self._word_index: WordIndex | None = None
         if damage_note and _is_unchanged_since(damage_note, path):
             raise CorruptDatabase(f"{path} is damaged, as {os.path.basename(damage_note)} says", hint=_RESTORE)
         self._wait_s = wait_ms / 1000
@@ -167,30 +169,99 @@ class SqliteDatabase(Database):
     def one_of(self, column: str, name: str) -> str:
         return f"{column} in (select value from json_each(:{name}))"
 
-    def list_value(self, values: Sequence[str]) -> object:
+    def list_value(self, values: Sequence[str] | Sequence[int]) -> object:
         return json.dumps(values, ensure_ascii=False)
 
+    def each_number(self, name: str, alias: str) -> str:
+        return f"json_each(:{name}) as {alias}"
+
+    @property
+    def _words(self) -> WordIndex:
+        if self._word_index is None:
+            self._word_index = WordIndex(self._connection, self.project, SEARCHED_FIELDS)
+        return self._word_index
+
+    def put_words(self, entries: Sequence[CutWords]) -> None:
+        counts: dict[str, int] = {}
+        for entry in entries:
+            for word in entry.distinct():
+                counts[word] = counts.get(word, 0) + 1
+        try:
+            letters = self._words.count(counts)
+            self._words.put(((entry.number, entry.by_field, entry.length) for entry in entries), letters)
+        except apsw.Error as error:
+            raise self._as_our_error(error) from None
+        self.count_in_corpus(learnings=len(entries), words=sum(entry.length for entry in entries))
+
+    def remove_words(self, learning: str, number: int) -> None:
+        try:
+            removed = self._words.remove(number)
+            if removed is None:
+                return
+            words, length = removed
+            self._words.count(dict.fromkeys(words, -1))
+        except apsw.Error as error:
+            raise self._as_our_error(error) from None
+        self.count_in_corpus(learnings=-1, words=-length)
+
+    def clear_words(self) -> None:
+        self._words.clear()
+        self.execute("delete from corpus where project = :project")
+
     def match_words(
-        self, weights: Mapping[str, float], columns: tuple[str, str], which: Condition, newest: int | None
+        self, weights: Mapping[str, float], columns: str, which: Condition, *, limit: int, newest: int | None
     ) -> list[Row]:
+        last = self.value("select max(number) as last from learning where project = :project") or 0
+        floor = 0 if newest is None else last - newest
+        for most in (limit, -1):
+            numbers = self._rank_words(weights, floor=floor, limit=most)
+            rows = self._first_fitting(numbers, columns, which, limit)
+            if len(rows) >= limit or len(numbers) < limit * COMPARED:
+                break
+        return self._add_words(rows)
+
+    def with_words(self, columns: str, ids: Sequence[str]) -> list[Row]:
+        sql = f"select {columns}, learning.number from learning where learning.project = :project"
+        return self._add_words(self.rows(f"{sql} and {self.one_of('learning.id', 'ids')}", ids=self.list_value(ids)))
+
+    def _rank_words(self, weights: Mapping[str, float], *, floor: int, limit: int) -> list[int]:
+        try:
+            return self._words.rank(weights, floor=floor, limit=limit)
+        except apsw.Error as error:
+            raise self._as_our_error(error) from None
+
+    def _first_fitting(self, numbers: Sequence[int], columns: str, which: Condition, limit: int) -> list[Row]:
+        """Return the rows of the first learnings, in this order, that fulfil a condition."""
         conditions, parameters = which
-        last = self.value("select max(number) as last from learning_words") or 0
-        return self.rows(
-            f"""
-            select {", ".join(columns)}
-              from learning_index
-             cross join learning_words on learning_words.number = learning_index.rowid -- cross: in this order
-             cross join learning on learning.project = learning_words.project and learning.id = learning_words.learning
-             where learning_index match :match
-               and learning_index.rowid > :floor
-               and {conditions}
-             order by learning_index.rank
-             limit :limit
-            """,
-            match=" OR ".join(f'"{word}"' for word in weights),
-            floor=0 if newest is None else last - newest,
-            **parameters,
-        )
+        rows: list[Row] = []
+        start, size = 0, limit
+        while start < len(numbers) and len(rows) < limit:
+            some = numbers[start : start + size]
+            found = self.rows(
+                f"""
+                select {columns}, learning.number
+                  from json_each(:numbers) as wanted
+                 cross join learning on learning.project = :project and learning.number = wanted.value
+                 where {conditions}
+                 order by wanted.key
+                """,
+                numbers=json.dumps(some),
+                **parameters,
+            )
+            rows += found
+            start, size = start + size, size * 4
+        return rows[:limit]
+
+    def _add_words(self, rows: list[Row]) -> list[Row]:
+        """Return rows with the words of their learnings; without those that are not indexed."""
+        try:
+            words = self._words.read([row["number"] for row in rows])
+        except apsw.Error as error:
+            raise self._as_our_error(error) from None
+        indexed = [row for row in rows if row["number"] in words]
+        return [
+            {**row, "texts": texts, "length": length} for row in indexed for texts, length in [words[row["number"]]]
+        ]
 
     def script(self, sql: str) -> None:
         self.run(sql, {})

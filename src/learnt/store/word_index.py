@@ -1,0 +1,194 @@
+"""The words of learnings in an SQLite file, as small as possible and quick to rank.
+
+Every word has a number, and a learning's words are stored as one text in which each character stands for one word: it
+is short, and SQLite and Python count characters faster than words. The full-text index holds the numbers of the words,
+not their texts. So a word's text stands in one place only, the table `word`.
+
+Very large numbers need two characters, which stand for nothing by themselves.
+"""
+
+from __future__ import annotations
+
+import json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    import apsw
+
+_FIELD_END = "\n"
+_FIRST = 32  # the characters before it are for other uses
+_SURROGATES, _SURROGATES_END = 0xD800, 0xE000
+_PAIRS, _SECONDS, _COUNT_OF_SECONDS = 0xF0000, 0x100000, 0x10000
+_SINGLES = _PAIRS - _FIRST - (_SURROGATES_END - _SURROGATES)
+_MAX_KNOWN = 200_000
+COMPARED = 4  # so many times more learnings than wanted are compared by how often they hold the words
+
+_COUNT = """
+    insert into word (project, word, learnings)
+    values (:project, :word, :learnings)
+        on conflict (project, word) do update set learnings = learnings + excluded.learnings
+    returning number
+"""
+
+
+def encode(number: int) -> str:
+    """Return the characters that stand for a word."""
+    if number <= _SINGLES:
+        code = _FIRST - 1 + number
+        return chr(code if code < _SURROGATES else code + _SURROGATES_END - _SURROGATES)
+    first, second = divmod(number - _SINGLES - 1, _COUNT_OF_SECONDS)
+    return chr(_PAIRS + first) + chr(_SECONDS + second)
+
+
+def decode(text: str) -> Iterator[int]:
+    """Yield the numbers of the words in a text."""
+    letters = iter(text)
+    for letter in letters:
+        code = ord(letter)
+        if code >= _PAIRS:
+            second = ord(next(letters, chr(_SECONDS)))
+            yield (code - _PAIRS) * _COUNT_OF_SECONDS + second - _SECONDS + _SINGLES + 1
+        else:
+            yield (code if code < _SURROGATES else code - _SURROGATES_END + _SURROGATES) - _FIRST + 1
+
+
+class WordIndex:
+    """The word index of one connection."""
+
+    def __init__(self, connection: apsw.Connection, project: str, fields: Sequence[str]) -> None:
+        self._connection = connection
+        self._project = project
+        self._fields = fields
+        self._spelt: dict[str, str] = {}
+        """The words that characters stand for, as far as they have been looked up; a number never changes its word."""
+
+    def count(self, learnings: Mapping[str, int]) -> dict[str, str]:
+        """Add to the counts of words; return the characters that stand for the words."""
+        rows = [{"project": self._project, "word": word, "learnings": number} for word, number in learnings.items()]
+        numbers = self._connection.executemany(_COUNT, rows)
+        return {word: encode(number) for word, (number,) in zip(learnings, numbers, strict=True)}
+
+    def put(self, entries: Iterable[tuple[int, Sequence[Sequence[str]], int]], letters: Mapping[str, str]) -> None:
+        """Store the words of learnings, which are given by number, words of each field and length."""
+        rows = [
+            (number, _FIELD_END.join(["".join([letters[word] for word in words]) for words in by_field]), length)
+            for number, by_field, length in entries
+        ]
+        self._connection.executemany("insert into learning_words (number, words, length) values (?, ?, ?)", rows)
+        self._connection.executemany(
+            "insert into learning_index (rowid, words) values (?, ?)",
+            [(number, _as_tokens(words)) for number, words, _ in rows],
+        )
+
+    def remove(self, number: int) -> tuple[list[str], int] | None:
+        """Remove a learning; return its distinct words and its length, or None if it is not indexed."""
+        rows = self._read([number])
+        if not rows:
+            return None
+        _, words, length = rows[0]
+        self._connection.execute("delete from learning_words where number = ?", (number,))
+        self._connection.execute(
+            "insert into learning_index (learning_index, rowid, words) values ('delete', ?, ?)",
+            (number, _as_tokens(words)),
+        )
+        self._spell([words])
+        return sorted({self._spelt[letter] for letter in _letters_of(words) if letter in self._spelt}), length
+
+    def clear(self) -> None:
+        """Remove everything."""
+        for table in ("learning_words", "word"):
+            self._connection.execute(f"delete from {table}")
+        self._connection.execute("insert into learning_index (learning_index) values ('delete-all')")
+        self._spelt.clear()
+
+    def rank(self, weights: Mapping[str, float], *, floor: int, limit: int) -> list[int]:
+        """Return the numbers of the learnings that match the words best; if `limit` is -1, of all that match any."""
+        letters = self._letters(weights)
+        tokens = {word: next(decode(letters[word])) for word in weights if word in letters}
+        if not tokens:
+            return []
+        parts = " union all ".join(
+            f"select rowid as number, {weights[word]!r} as weight from learning_index "
+            f"where learning_index match '{token}' and rowid > :floor"
+            for word, token in tokens.items()
+        )
+        sql = f"""
+            select number
+              from ({parts})
+             group by number
+             order by sum(weight) desc, number desc
+             limit :limit
+        """
+        most = limit if limit < 0 else limit * COMPARED
+        numbers = [number for (number,) in self._connection.execute(sql, {"floor": floor, "limit": most})]
+        by_letters = {letters[word]: weights[word] for word in tokens}
+        scores = {number: _score(words, by_letters) for number, words, _ in self._read(numbers)}
+        return sorted(scores, key=lambda number: (scores[number], number), reverse=True)
+
+    def read(self, numbers: Sequence[int]) -> dict[int, tuple[dict[str, str] | None, Any]]:
+        """Return the words of each field and the lengths of learnings; None for words that cannot be read."""
+        rows = self._read(numbers)
+        self._spell([words for _, words, _ in rows if isinstance(words, str)])
+        return {number: (self._texts(words), length) for number, words, length in rows}
+
+    def _read(self, numbers: Sequence[int]) -> list[tuple[Any, ...]]:
+        sql = "select number, words, length from learning_words where number in (select value from json_each(?))"
+        return self._connection.execute(sql, (json.dumps(numbers),)).fetchall()
+
+    def _texts(self, words: object) -> dict[str, str] | None:
+        if not isinstance(words, str):
+            return None
+        spelt = self._spelt
+        texts = [
+            " ".join([spelt[letter] for letter in _letters_of(field) if letter in spelt])
+            for field in words.split(_FIELD_END)
+        ]
+        return dict(zip(self._fields, texts, strict=True)) if len(texts) == len(self._fields) else None
+
+    def _letters(self, words: Iterable[str]) -> dict[str, str]:
+        sql = "select word, number from word where project = ? and word in (select value from json_each(?))"
+        rows = self._connection.execute(sql, (self._project, json.dumps([*words], ensure_ascii=False)))
+        return {word: encode(number) for word, number in rows}
+
+    def _spell(self, texts: Iterable[str]) -> None:
+        """Look up the words that the characters of texts stand for."""
+        if len(self._spelt) > _MAX_KNOWN:
+            self._spelt.clear()
+        unknown = {letter for text in texts for letter in _letters_of(text)} - self._spelt.keys() - {_FIELD_END}
+        if unknown:
+            sql = "select number, word from word where number in (select value from json_each(?))"
+            numbers = [next(decode(letter)) for letter in unknown]
+            for number, word in self._connection.execute(sql, (json.dumps(numbers),)):
+                self._spelt[encode(number)] = word
+
+
+def _letters_of(text: str) -> Iterable[str]:
+    """Return the characters of a text, pairs together."""
+    return text if not text or max(text) < chr(_PAIRS) else _split_pairs(text)
+
+
+def _split_pairs(text: str) -> Iterator[str]:
+    letters = iter(text)
+    for letter in letters:
+        yield letter + next(letters, "") if letter >= chr(_PAIRS) else letter
+
+
+def _as_tokens(words: str) -> str:
+    """Return the distinct numbers of words, separated by spaces."""
+    numbers = set(decode(words.replace(_FIELD_END, "")))
+    return " ".join(map(str, sorted(numbers)))
+
+
+def _score(words: object, weights: Mapping[str, float]) -> float:
+    """Return how well words match: further occurrences of a word add less."""
+    if not isinstance(words, str):
+        return 0.0
+    score = 0.0
+    for letters, weight in weights.items():
+        times = words.count(letters)
+        if times:
+            score += weight * times / (times + 1.0)
+    return score
