@@ -351,10 +351,11 @@ class Hit(Value):
     learning: Learning
     score: float
     matched_fields: tuple[str, ...] = ()
-    relevance: float = 0.0  # the share of the text's weight that was found, from 0 to 1
+    relevance: float = 0.0  # the probability that it is wanted, from 0 to 1
     words: Mapping[str, float] = {}  # the score of each matching word
     trigger: str = ""  # the trigger that matches, if any; it ranks before any similarity
     highlights: Mapping[str, str] = {}  # the matching fields, with the matching words in `<mark>`
+    features: Mapping[str, float] = {}  # the figures from which `relevance` is estimated
 
 
 class Event(Value):

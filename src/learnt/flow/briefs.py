@@ -36,7 +36,7 @@ from learnt.model import (
     digest,
     new_id,
 )
-from learnt.recall.find import Wanted, best_first, find_each, highlights
+from learnt.recall.find import Source, Wanted, find_each, highlights
 from learnt.store import PATIENCE_MS, happened, learnings, tasks
 from learnt.store.index import Filter
 from learnt.text.clean import clean, fold
@@ -381,16 +381,8 @@ def _is_stuck(context: Context, task: Task) -> bool:
 
 def _find_everywhere(context: Context, situation: Situation, which: Filter, parts: Sequence[Wanted]) -> list[list[Hit]]:
     """Return the best hits from all stores for each part of the search."""
-    seen: set[str] = set()
-    hits_by_part: list[list[Hit]] = [[] for _ in parts]
-    for store in context.sound_stores():
-        here = find_each(store.database, situation, which, parts)
-        for hits, found in zip(hits_by_part, here, strict=True):
-            # A copy in another store is the same learning.
-            fresh = [hit for hit in found if hit.learning.id not in seen]
-            hits += [_with_scope(hit, store.place.scope) for hit in fresh]
-        seen = {hit.learning.id for hits in hits_by_part for hit in hits}
-    return [best_first(hits)[: part.limit] for hits, part in zip(hits_by_part, parts, strict=True)]
+    sources = [Source(database=store.database, scope=store.place.scope) for store in context.sound_stores()]
+    return find_each(sources, situation, which, parts)
 
 
 def _recall(
@@ -413,10 +405,10 @@ def _recall(
     )
     gate, hidden = context.settings.brief_confidence, _hidden_categories(context, agent)
     visible = unknown.replace(not_in_categories=hidden) if hidden else unknown
-    trusted = Wanted(which=visible.replace(trusted_from=gate), limit=_MAX_TRUSTED, least=_ENOUGH_TRUSTED)
-    doubted = Wanted(which=visible.replace(doubted_below=gate), limit=_MAX_DOUBTED, least=1)
-    excluded = Wanted(which=unknown.replace(only_excluded=True), limit=_MAX_LEFT_OUT)
-    of_others = [Wanted(which=unknown.replace(in_categories=hidden), limit=_MAX_LEFT_OUT)] if hidden else []
+    trusted = Wanted(which=visible.replace(trusted_from=gate), limit=_MAX_TRUSTED, least=_ENOUGH_TRUSTED, by_relevance=True)
+    doubted = Wanted(which=visible.replace(doubted_below=gate), limit=_MAX_DOUBTED, least=1, by_relevance=True)
+    excluded = Wanted(which=unknown.replace(only_excluded=True), limit=_MAX_LEFT_OUT, by_relevance=True)
+    of_others = [Wanted(which=unknown.replace(in_categories=hidden), limit=_MAX_LEFT_OUT, by_relevance=True)] if hidden else []
     *fresh, left_out = _find_everywhere(context, situation, which, [*of_others, trusted, doubted, excluded])
     others = fresh.pop(0) if hidden else []
     hits = {hit.learning.id: hit for part in fresh for hit in part}
@@ -528,8 +520,3 @@ def _learning_at(context: Context, id: str, version: int, scope: str) -> Learnin
         if event.version <= version:
             fields.update(event.new)
     return Learning(id=id, version=version, **read_fields(fields, allowed=Learning.fields))
-
-
-def _with_scope(hit: Hit, scope: str) -> Hit:
-    learning = hit.learning
-    return hit if learning.scope == scope else hit.replace(learning=learning.replace(scope=scope))

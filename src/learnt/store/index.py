@@ -28,6 +28,7 @@ _RANKING_COLUMNS = (
     "learning.id, learning.confidence, learning.created_at, learning.pinned, learning.vouched, learning.task, "
     "learning.category, learning.loaded_from"
 )
+LAST_LETTER = "\uffff"  # sorts behind all words with the same beginning
 _MAX_TRIGGERED = 500
 _EQUALITY_FIELDS = ("status", "domain", "category", "kind", "goal", "task", "vouched")
 _PARTLY_INDEXED = ("domain", "goal", "task")
@@ -246,6 +247,29 @@ def counts(database: Database, wanted: Sequence[str]) -> Counts:
         words=corpus["words"] if corpus else 0,
         frequencies={row["word"]: row["learnings"] for row in rows},
     )
+
+
+def complete_words(database: Database, beginnings: Sequence[str], *, most: int) -> dict[str, int]:
+    """Return words that begin with one of these, each with the number of learnings that contain it.
+
+    At most so many words are returned for each beginning, the most frequent ones.
+    """
+    sql = """
+        select word, learnings
+          from word
+         where project = :project
+           and word > :beginning
+           and word < :end
+           and learnings > 0
+         order by learnings desc, word
+         limit :most
+        """
+    rows = [
+        row
+        for beginning in beginnings
+        for row in database.rows(sql, beginning=beginning, end=beginning + LAST_LETTER, most=most)
+    ]
+    return {row["word"]: row["learnings"] for row in rows}
 
 
 def find_ids(database: Database, which: Filter, *, limit: int) -> list[str]:
