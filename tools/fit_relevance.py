@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from learnt import Memory
-from learnt.recall import coefficients
+from learnt.recall import coefficients, find
 from learnt.recall.relevance import Features, list_margins
 
 ROOT = Path(__file__).resolve().parent.parent
 COEFFICIENTS = ROOT / "src" / "learnt" / "recall" / "coefficients.py"
-NAMES = ("words", "meaning", "self_meaning", "trigger")
+NAMES = ("words", "rarest", "meaning", "self_meaning", "cued", "trigger")
 FINE_WEIGHT = 0.3  # what is not amiss speaks for a learning, but less than what is wanted
-ROUNDS = 3  # the features of a search depend a little on the coefficients
+ROUNDS = 2  # the features of a search depend a little on the coefficients
 RIDGE = 1e-3
 DAY_MS = 86_400_000
 BEGINNING_MS = 1_790_000_000_000
@@ -67,6 +67,9 @@ def main() -> None:
     parser.add_argument("--no-table", action="store_true", help="do not fit without each project")
     options = parser.parse_args()
     projects = [read_project(folder) for folder in find_folders()]
+    find.BY_SENTENCE = find.BY_SELF = max(len(project.learnings) for project in projects)  # compare every learning
+    if options.bars:
+        os.environ["LEARNT_BRIEF_RELEVANCE"] = min(options.bars.split(","))
     with tempfile.TemporaryDirectory() as home:
         os.environ.update(HOME=home, XDG_CONFIG_HOME=home, XDG_DATA_HOME=home)
         stores = {(project.name, cues): Store(project, Path(home), cues=cues) for project in projects for cues in (False, True)}

@@ -21,6 +21,7 @@ from learnt.recall.relevance import (
     EVERYDAY_WEIGHT,
     Features,
     estimate_probability,
+    estimate_self_meaning,
     list_margins,
     weigh_shared_words,
     weigh_word,
@@ -48,8 +49,8 @@ MAX_POSTINGS = 5_000
 _SATURATION = 0.9
 _MAX_SATURATED = _SATURATION + 1
 _LENGTH_WEIGHT = 0.75
-_BY_SENTENCE = 24  # so many candidates are compared with each sentence
-_BY_SELF = 8  # so many of them by title and cues
+BY_SENTENCE = 24  # so many candidates are compared with each sentence
+BY_SELF = 10  # so many of them by title and cues
 _MIN_PREFIX, _MAX_COMPLETIONS = 4, 5
 SEMANTIC_WEIGHT = 0.4
 
@@ -297,10 +298,11 @@ class _Search:
     def _estimate_strengths(self) -> None:
         """Determine how much speaks for each candidate, the best ones by their best sentence."""
         for one in self._found.values():
-            shared = weigh_shared_words(self._sentences, one.times, self._weights)
-            self._describe(one, Features(words=shared, meaning=one.likeness, self_meaning=one.likeness))
+            shared, rarest = weigh_shared_words(self._sentences, one.times, self._weights)
+            features = Features(words=shared, rarest=rarest, meaning=one.likeness, self_meaning=one.likeness)
+            self._describe(one, features.replace(cued=bool(one.candidate.texts.get("cues"))))
         vectors = self._query.list_vectors(self._weights)
-        best = sorted(self._found.values(), key=_rank_by_strength)[:_BY_SENTENCE]
+        best = sorted(self._found.values(), key=_rank_by_strength)[:BY_SENTENCE]
         for number, source in enumerate(self._sources):
             here = {one.candidate.id: one for one in best if one.source == number}
             for id, vector in (index.read_vectors(source.database, [*here]) if here and vectors else {}).items():
@@ -324,10 +326,10 @@ class _Search:
     def _compare_with_titles_and_cues(self, read: Sequence[tuple[_Found, Learning]]) -> None:
         """Determine for the strongest candidates how like a sentence is to what they say they are about."""
         sentences = self._query.list_vectors(self._weights)
-        for one, learning in read[:_BY_SELF] if sentences else ():
+        for one, learning in read[:BY_SELF] if sentences else ():
             units = [embed(words(text)) for text in (learning.title, *learning.cues)]
-            likeness = max((max(likenesses(unit, sentences)) for unit in units if unit is not None), default=0.0)
-            self._describe(one, one.features.replace(self_meaning=likeness))
+            best = [max(likenesses(unit, sentences)) for unit in units if unit is not None]
+            self._describe(one, one.features.replace(self_meaning=estimate_self_meaning(best)))
 
     def _make_hits(self, read: Sequence[tuple[_Found, Learning]]) -> dict[str, Hit]:
         everybody = [*self._found.values()]

@@ -4,8 +4,10 @@ Few figures decide, none of which depends on how long the text is: the best sent
 the text that a learning covers.
 
     words         the weight of the words that a sentence shares with the learning
+    rarest        the weight of the rarest word that the text shares with the learning
     meaning       the likeness of a sentence to everything the learning says
-    self_meaning  the likeness of a sentence to what the learning says it is about: its title or one of its cues
+    self_meaning  the likeness of a sentence to what the learning says it is about: the two best of its title and cues
+    cued          whether the learning has cues; cues match more often by chance, so more is asked of it
     trigger       whether one of its triggers matches
     margin        how much stronger all this is than for the best other learning
 
@@ -35,8 +37,10 @@ class Features(Value):
     """What speaks for a learning; see the module."""
 
     words: float = 0.0
+    rarest: float = 0.0
     meaning: float = 0.0
     self_meaning: float = 0.0
+    cued: bool = False
     trigger: bool = False
 
     def strength(self) -> float:
@@ -44,8 +48,10 @@ class Features(Value):
         return (
             coefficients.INTERCEPT
             + coefficients.WORDS * self.words
+            + coefficients.RAREST * self.rarest
             + coefficients.MEANING * self.meaning
             + coefficients.SELF_MEANING * self.self_meaning
+            + coefficients.CUED * self.cued
             + coefficients.TRIGGER * self.trigger
         )
 
@@ -81,6 +87,15 @@ def weigh_word(word: str, frequency: int, size: int) -> float:
     return math.sqrt(here * min(1.0, rarity(word) / _RAREST))
 
 
-def weigh_shared_words(sentences: Sequence[frozenset[str]], mine: Mapping[str, object], weights: Mapping[str, float]) -> float:
-    """Return the weight of the words that a learning shares with the sentence that fits it best."""
-    return max((sum(weights[word] for word in sentence & mine.keys()) for sentence in sentences), default=0.0)
+def weigh_shared_words(
+    sentences: Sequence[frozenset[str]], mine: Mapping[str, object], weights: Mapping[str, float]
+) -> tuple[float, float]:
+    """Return the weight of all words that a learning shares with the sentence that fits it best, and of the rarest."""
+    shared = [[weights[word] for word in sentence & mine.keys()] for sentence in sentences]
+    return max(map(sum, shared), default=0.0), max((max(some) for some in shared if some), default=0.0)
+
+
+def estimate_self_meaning(units: Sequence[float]) -> float:
+    """Return the likeness to what a learning says it is about, from those of its title and its cues."""
+    best, second = (*sorted(units, reverse=True)[:2], *units, 0.0, 0.0)[:2]
+    return (best + second) / 2
