@@ -10,6 +10,7 @@ from learnt.brief.render import (
     LOADED_FROM,
     RENDERER,
     Content,
+    Index,
     Loop,
     Past,
     Shown,
@@ -126,6 +127,7 @@ class Opening(Value):
     hits: Sequence[Hit] = ()
     unfinished: tuple[Unfinished, ...] = ()
     notes: tuple[str, ...] = ()
+    index: Index = Index()
 
 
 class Draft(Value):
@@ -199,6 +201,7 @@ def brief(context: Context, request: BriefRequest) -> Brief:
         content=_content(context, task, choices, request, now=now).replace(
             unfinished=opening.unfinished,
             notes=opening.notes,
+            index=opening.index,
             asks_marks=not request.only_new
             or asks_for_marks(context, task, (choice.hit.learning for choice in choices if not choice.left_out)),
         ),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 
-from learnt.brief.render import ASKS, Content, Shown, Unfinished
+from learnt.brief.render import ASKS, Content, Shown
 from learnt.brief.select import Choice
 from learnt.clients.kit.events import (
     briefs_at_first_prompt,
@@ -87,6 +87,7 @@ _REMEMBER = (
 _MAX_REMEMBERED_CHARS = 20_000  # a longer prompt is left to the transcript
 _KEPT = "learnt keeps: {} (`learnt undo` takes {} back)"
 _MAX_FOR_SUB_AGENT = 5
+_NOTHING = Opening()
 
 
 class Reply(Value):
@@ -249,20 +250,20 @@ class Conversation:
         *,
         warning: CallWarning | None = None,
         hits: Sequence[Hit] = (),
-        unfinished: tuple[Unfinished, ...] = (),
-        notes: tuple[str, ...] = (),
+        opening: Opening = _NOTHING,
         ask: str = "",
     ) -> Brief | None:
         """Return a brief with this content; None if there is none, or nothing of it fits."""
-        if not (warning or hits or unfinished or notes or ask):
+        if not (warning or hits or ask or opening != _NOTHING):
             return None
         content = Content(
             id=new_id("brief", self.now),
             now_ms=self.now,
             learnings=tuple(Shown(learning=hit.learning) for hit in hits),
             failed=(warning.failed_before,) if warning else (),
-            unfinished=unfinished,
-            notes=notes,
+            unfinished=opening.unfinished,
+            notes=opening.notes,
+            index=opening.index,
             ask=ask,
             asks_marks=asks_for_marks(self.context, self.task, (hit.learning for hit in hits)),
         )
@@ -340,8 +341,7 @@ class Conversation:
         return self.reply(
             "compaction" if self.event.source == "compact" else "session",
             hits=opening.hits,
-            unfinished=opening.unfinished,
-            notes=opening.notes,
+            opening=opening,
             ask="start" if is_new and self.context.settings.ask_agent != "never" else "",
         )
 

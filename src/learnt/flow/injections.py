@@ -91,9 +91,27 @@ def asks_for_marks(context: Context, task: Task, shown: Iterable[Learning]) -> b
     if any(brief.created_at >= task.fresh_since and brief.receipt.get("asks_marks", True) for brief in pending):
         return False
     database = context.store.database
-    origin = tasks.find_origin(database, task.id) if not task.fresh_since else None
-    both = [task.id, origin.id] if origin else [task.id]
-    return not happened.was_asked_for_marks(database, both, since=task.fresh_since)
+    return not happened.was_asked_for_marks(database, _with_origin(context, task), since=task.fresh_since)
+
+
+def list_indexed(context: Context, task: Task) -> set[str]:
+    """Return the learnings that the index of a conversation has listed since its last compaction."""
+    # Read the spool first, because a replay may move records to the database meanwhile.
+    pending = [record.given.brief for record in context.store.pending_briefs(task.id)]
+    listed = {
+        entry["id"]
+        for brief in pending
+        if brief.created_at >= task.fresh_since
+        for entry in brief.receipt.get("index", ())
+    }
+    database = context.store.database
+    return listed | happened.list_indexed(database, _with_origin(context, task), since=task.fresh_since)
+
+
+def _with_origin(context: Context, task: Task) -> list[str]:
+    """Return a conversation and the one that it continues, unless it was compacted or cleared since."""
+    origin = tasks.find_origin(context.store.database, task.id) if not task.fresh_since else None
+    return [task.id, origin.id] if origin else [task.id]
 
 
 def find_origin(context: Context, task: str, transcript: str) -> str:

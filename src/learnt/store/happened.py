@@ -403,6 +403,25 @@ def was_asked_for_marks(database: Database, tasks: Sequence[str], *, since: int)
     )
 
 
+def list_indexed(database: Database, tasks: Sequence[str], *, since: int) -> set[str]:
+    """Return the learnings that stood in an index that one of these tasks has been given since the given time."""
+    receipts = database.column(
+        f"""
+        select receipt
+          from brief
+         where project = :project
+           and {database.one_of("task", "tasks")}
+           and created_at >= :since
+           and delivery <> '{MISSED}'
+           and receipt like :listed
+        """,
+        tasks=database.list_value(tasks),
+        since=since,
+        listed='%"index": [{%',
+    )
+    return {entry["id"] for receipt in receipts for entry in read_json(receipt).get("index", ())}
+
+
 def count_undecided(database: Database, learnings: Sequence[str]) -> dict[str, int]:
     """Return how often each of these learnings was given in a brief that may or may not have been delivered."""
     rows = database.rows(
