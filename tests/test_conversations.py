@@ -420,19 +420,68 @@ def test_what_became_of_warnings_is_counted_for_each_agent(shop: Callable[..., C
 class TestStart:
     """The start of a conversation."""
 
-    def test_pinned_learnings_are_given_once_and_again_after_compaction(self, project: Path, learnt: Learnt) -> None:
+    def test_the_index_lists_every_vouched_learning_and_gives_none(self, project: Path, learnt: Learnt) -> None:
         with Memory.open(project) as memory:
-            pinned = memory.pin(memory.add("Speak of shops, not of stores").id)
-            memory.add("Words that wait for their occasion")
+            other = memory.add("Words that wait for their occasion", action="Wait for the occasion")
+            pinned = memory.pin(memory.add("Speak of shops, not of stores", action="Grep for store").id)
+            trial = memory.add("Nobody vouches for this", by="agent")
+            hidden = memory.hide(memory.add("Hidden words").id)
         client = Client(learnt, "claude")
 
-        assert pinned.id in client.hear("SessionStart", source="startup")
+        start = client.hear("SessionStart", source="startup")
+        lines = [f"- {learning.title} ({learning.id})\n" for learning in (pinned, other)]
+        assert "".join(lines) in start, "the pinned one comes first"
+        assert "Wait for the occasion" not in start
+        assert trial.id not in start
+        assert hidden.id not in start
+        with Memory.open(project) as memory:
+            deliver_all(memory)
+            (entry,) = memory.reports.activity(what="brief").entries
+            brief = memory.explain(entry.id)
+            assert memory.is_as_sent(brief)
+            assert [listed["id"] for listed in brief.receipt["index"]] == [pinned.id, other.id]
+            assert (brief.learning_ids, memory.get(pinned.id).times_injected) == ((), 0)
+            with pytest.raises(WrongRequest):
+                memory.mark(pinned.id, brief.task, True)
+        told = learnt("explain", entry.id).out
+        assert f"{pinned.id}  listed: Speak of shops, not of stores" in told
         assert client.hear("SessionStart", source="resume") == ""
+        assert "Grep for store" in client.hear("UserPromptSubmit", prompt="Speak of shops, not of stores")
         assert client.hear("UserPromptSubmit", prompt="Speak of shops, not of stores") == ""
+
+    def test_the_index_is_shown_again_after_compaction_beside_what_was_given(
+        self, project: Path, learnt: Learnt
+    ) -> None:
+        with Memory.open(project) as memory:
+            pinned = memory.pin(memory.add("Speak of shops, not of stores", action="Grep for store").id)
+            other = memory.add("Words that wait for their occasion")
+        client = Client(learnt, "claude")
+        client.hear("SessionStart", source="startup")
+        client.hear("UserPromptSubmit", prompt="Speak of shops, not of stores")
+
         assert client.tell("PreCompact", trigger="auto") == {}, "what it says stays on the screen and in the context"
-        assert client.hear("SessionStart", source="compact").count(pinned.id) == 1
+        again = client.hear("SessionStart", source="compact")
+        assert (again.count(pinned.id), again.count(other.id)) == (1, 1)
+        assert "Grep for store" in again
+        assert f"- {other.title} ({other.id})" in again
         assert client.hear("SessionStart", source="resume") == ""
         assert client.hear("UserPromptSubmit", prompt="Speak of shops, not of stores") == ""
+
+    def test_without_an_index_pinned_learnings_are_given_once(
+        self, project: Path, learnt: Learnt, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("LEARNT_INDEX_TOKENS", "0")
+        with Memory.open(project) as memory:
+            pinned = memory.pin(memory.add("Speak of shops, not of stores", action="Grep for store").id)
+            other = memory.add("Words that wait for their occasion")
+        client = Client(learnt, "claude")
+
+        start = client.hear("SessionStart", source="startup")
+        assert "Grep for store" in start
+        assert other.id not in start
+        assert client.hear("SessionStart", source="resume") == ""
+        assert client.hear("UserPromptSubmit", prompt="Speak of shops, not of stores") == ""
+        assert client.hear("SessionStart", source="compact").count(pinned.id) == 1
 
     def test_a_conversation_that_was_forked_is_given_nothing_twice(
         self, project: Path, learnt: Learnt, tmp_path: Path
@@ -446,6 +495,7 @@ class TestStart:
         fork = Client(learnt, "claude", "new", transcript_path=str(transcript))
 
         assert fork.hear("SessionStart", source="fork") == ""
+        assert pinned.id in fork.hear("UserPromptSubmit", prompt="Speak of shops, not of stores")
         assert fork.hear("UserPromptSubmit", prompt="Speak of shops, not of stores") == ""
         assert other.id in fork.hear("UserPromptSubmit", prompt="cache the schema of the replica")
         assert "LEARNING_HELPFUL" not in fork.hear("SessionStart", source="resume")
@@ -454,7 +504,7 @@ class TestStart:
         with Memory.open(project) as memory:
             memory.speak_as_agent("claude")
             memory.mark(pinned.id, text_id("task", "claude new "), True)
-            with pytest.raises(WrongRequest, match="marked in this conversation already"):
+            with pytest.raises(WrongRequest, match="was not given"):
                 memory.mark(pinned.id, text_id("task", "claude old "), True)
 
     def test_gemini_is_told_with_its_first_prompt_what_others_are_told_at_the_start(
@@ -489,7 +539,9 @@ class TestStart:
         assert client.tell("PreCompact", trigger="auto") == {}
         assert learning.id in client.hear("SessionStart", source="compact")
         assert client.hear("UserPromptSubmit", prompt="cache the schema of the replica") == ""
-        assert client.hear("SessionStart", source="clear") == HOW_TO_KEEP
+        cleared = client.hear("SessionStart", source="clear")
+        assert f"- {learning.title} ({learning.id})\n" in cleared
+        assert cleared.endswith(HOW_TO_KEEP)
         assert learning.id in client.hear("UserPromptSubmit", prompt="cache the schema of the replica")
 
     def test_what_failed_on_this_branch_and_was_not_finished_is_told(self, project: Path, learnt: Learnt) -> None:

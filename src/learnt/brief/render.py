@@ -13,7 +13,7 @@ receipt proves what the agent was given.
 
 from __future__ import annotations
 
-from learnt.model import PARAGRAPHS, Learning, Value
+from learnt.model import NO_REPORT, PARAGRAPHS, Learning, Value
 from learnt.text.fence import fenced, notice, quoted, quoted_line
 from learnt.text.times import age
 from learnt.text.words import estimate_tokens
@@ -367,7 +367,7 @@ def _unfinished(unfinished: Sequence[Unfinished], now_ms: int) -> str:
     lines = []
     for work in unfinished:
         title = "" if work.title == work.task else quoted_line(work.title)[:_MAX_UNFINISHED_TITLE]
-        reason = quoted_line(work.reason)[: work.longest]
+        reason = quoted_line(work.reason.partition(f"{NO_REPORT}: ")[2] or work.reason)[: work.longest]
         what = ": ".join(text for text in (title, reason) if text) or quoted_line(work.task)
         lines.append(f"Unfinished on this branch ({age(work.at, now_ms)}): {what}\n")
     return "".join(lines)
