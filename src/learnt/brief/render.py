@@ -44,7 +44,6 @@ _SENTENCE_ENDS = ".!?"
 # A title of so few words may be only a topic, which a short action explains.
 _MAX_TOPIC_WORDS, _MAX_ACTION_LENGTH = 3, 120
 NO_ROOM = "no room in the budget"
-GIVEN_TO = "given to "  # followed by the agent
 LOADED_FROM = "the client loads it from "  # followed by the file
 RENDERER = 6
 """The renderer's version: only the same version is guaranteed to render a receipt to the same text."""
@@ -559,13 +558,8 @@ def explain_empty(brief: Brief) -> str:
     """Return why a brief has no text."""
     reasons = [entry["left_out"] for entry in brief.receipt["considered"]]
     too_long = reasons.count(NO_ROOM)
-    repeated = [reason for reason in reasons if reason.startswith(GIVEN_TO)]
     if too_long:
         budget = brief.receipt["settings"]["budget_tokens"]
         matter = "1 learning matters, but does" if too_long == 1 else f"{too_long} learnings matter, but do"
         return f"{matter} not fit in {budget} tokens."
-    if not repeated:
-        return "Nothing known matters for this task."
-    counts = {reason: repeated.count(reason) for reason in repeated}
-    parts = (f"{count} {'was' if count == 1 else 'were'} {reason}" for reason, count in counts.items())
-    return f"Nothing new: {', '.join(parts)} already."
+    return "Nothing known matters for this task."

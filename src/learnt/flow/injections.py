@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from time import perf_counter_ns
 
-from learnt.brief.render import GIVEN_TO
 from learnt.store import happened, tasks
 from learnt.system.files import read_transcript_end
 from learnt.text.recommended import recommends_command
@@ -128,12 +127,16 @@ def _list_briefs(transcript: str) -> list[str]:
 
 
 def given_to_others(context: Context, task: str, agent: str) -> dict[str, str]:
-    """Return the learnings that other agents were given for the same task; briefs without an agent are ignored."""
+    """Return the learnings in the templates of other agents for the same task, except pinned ones.
+
+    Templates are prepared together and share what is known. What a brief gave to an agent at work counts for that agent
+    alone, and templates without an agent are ignored.
+    """
     if not agent:
         return {}
     return {
-        id: f"{GIVEN_TO}{other} for this task"
-        for id, other in happened.given_to(context.store.database, task).items()
+        id: f"given to {other} for this task"
+        for id, other in happened.given_in_templates(context.store.database, task).items()
         if other and key_of(other) != key_of(agent)
     }
 

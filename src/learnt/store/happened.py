@@ -441,17 +441,20 @@ def count_undecided(database: Database, learnings: Sequence[str]) -> dict[str, i
     return {row["learning"]: int(row["times"]) for row in rows}
 
 
-def given_to(database: Database, task: str) -> dict[str, str]:
-    """Return the learnings that a task has been given, each with the agent that received it last."""
+def given_in_templates(database: Database, task: str) -> dict[str, str]:
+    """Return the learnings in the templates of a task, except pinned ones, each with the agent that got it last."""
     rows = database.rows(
         f"""
         select injection.learning, brief.agent
           from injection
           join brief on brief.project = injection.project and brief.id = injection.brief
+          left join learning on learning.project = injection.project and learning.id = injection.learning
          where injection.project = :project
            and injection.task = :task
            and injection.held_out = 0
            and brief.delivery <> '{MISSED}'
+           and brief.occasion = 'template'
+           and coalesce(learning.pinned, 0) = 0
         """,
         task=task,
     )
