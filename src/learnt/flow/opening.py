@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from learnt.flow.hook_events import Conversation
-    from learnt.model import Learning
+    from learnt.model import Learning, Task
     from learnt.store import Store
 
 _MAX_UNFINISHED = 3
@@ -47,6 +47,17 @@ def find_opening(conversation: Conversation, before: Mapping[str, Learning], *, 
         notes=_list_notes(conversation) if is_new else (),
         index=_make_index(conversation, before) if settings.index_tokens else Index(),
     )
+
+
+def list_given(conversation: Conversation, task: Task) -> dict[str, Learning]:
+    """Return the current versions of the learnings that a conversation was given, if they are active."""
+    given_ids = conversation.seen_ids(task)
+    active: dict[str, Learning] = {}
+    for store in conversation.context.sound_stores():
+        for id, learning in learnings.get_all(store.database, given_ids).items():
+            if learning.status == "active":
+                active.setdefault(id, learning.replace(scope=store.place.scope))
+    return {id: active[id] for id in given_ids if id in active}
 
 
 def _make_index(conversation: Conversation, before: Mapping[str, Learning]) -> Index:
