@@ -485,9 +485,8 @@ class Memory:
         task was given before, and records nothing if none are left. `beside` lists learnings that the prompt contains
         elsewhere; they are left out and recorded as given. `model` and `model_reason` are shown in the loop's status.
         `keep=False` records nothing. `max_chars` is a limit in addition to the budget. `asked_by`, `occasion` and
-        `client` are who asked, for what (ASKERS, OCCASIONS), and in which program. With `pinned`, pinned learnings are
-        given even if they are not relevant; an `agent` in a role gets them in any case. `began_ns` is when work on the
-        brief began, by `time.perf_counter_ns`; by default, now.
+        `client` are who asked, for what (ASKERS, OCCASIONS), and in which program. `pinned` gives pinned learnings even
+        if they are irrelevant, as an `agent` gets them. `began_ns` (`time.perf_counter_ns`) is when the work began.
         """
         request = BriefRequest(
             text=task_text,

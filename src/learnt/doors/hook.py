@@ -47,6 +47,8 @@ _NOT_TRUSTED = "learnt is silent here: `learnt trust` shows what came with this 
 # The names of the event before a call, as in the registry of clients, which takes longer to load than this file.
 CALLS = ("PreToolUse", "BeforeTool")
 _PROBE = "probe"
+# To apply edits takes about 200 ms of CPU time, and git is asked whose they are.
+_TAKE_OVER_MS = 1_000
 _BRIEFED = ("session", "prompt", "agent")
 _STDIN, _STDOUT = 0, 1
 _CHUNK_BYTES = 1 << 20
@@ -155,7 +157,7 @@ def _serve(here: Project, payload: dict[str, Any] | None, deadline: Deadline, be
 
 
 def _take_over_edits(memory: Memory, deadline: Deadline, remaining_ms: int) -> None:
-    """Apply the edits to learnings.md; the worker does it if half of the time is not enough, so that a brief is made.
+    """Apply the edits to learnings.md; the worker does it if there is too little time, so that a brief is made.
 
     In the loop, the edits may be the agent's, and the loop applies them.
     """
@@ -163,7 +165,7 @@ def _take_over_edits(memory: Memory, deadline: Deadline, remaining_ms: int) -> N
         return
     try:
         deadline.start(remaining_ms // 2 + 1)
-        memory.hooks.take_over_edits()
+        memory.hooks.take_over_edits(later=remaining_ms < _TAKE_OVER_MS)
     except LearntError:
         deadline.stop()
         memory.hooks.take_over_edits(later=True)

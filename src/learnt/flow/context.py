@@ -148,9 +148,7 @@ class Context:
 
     def _apply(self, module: str, database: Database, body: dict[str, Any]) -> object:
         """Within a transaction: apply a record with the module that knows its kind, which is rarely needed."""
-        from importlib import import_module
-
-        return import_module(f"learnt.flow.{module}").apply(self, database, body)
+        return _load(module).apply(self, database, body)
 
     @property
     def store(self) -> Store:
@@ -357,6 +355,13 @@ def bind_to_id(place: Place) -> None:
             database.close()
 
 
+def _load(module: str) -> Any:
+    """Return a module of the flow that is rarely needed."""
+    from importlib import import_module
+
+    return import_module(f"learnt.flow.{module}")
+
+
 def _require_database(here: Project, configuration: Configuration) -> None:
     """Raise if the project's file asks for a database that the user has not accepted: another one would be wrong."""
     if "database" in configuration.ignored and not configuration.settings.database:
@@ -455,9 +460,7 @@ def apply_file_edits(context: Context) -> None:
     claims = [claim for claim in tasks.claims(context.store.database) if claim.agent_pid and claim.held_until > now]
     if any(claim.folder == context.root for claim in claims):
         return
-    from learnt.flow.learnings_file import LearningsFile  # only needed if a file was edited
-
-    LearningsFile(context).apply_edits()
+    _load("learnings_file").LearningsFile(context).apply_edits()
 
 
 def take_over_edits(context: Context) -> None:

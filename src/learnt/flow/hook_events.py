@@ -189,7 +189,8 @@ class Hooks:
         `facts` are `agent`, `client`, `transcript`, `branch`, `result`, and `parent`, the conversation that a sub-agent
         works for. Each turn replaces the conversation's debrief.
         """
-        return _end_turn(self._context, task, said, **facts)
+        attempt: str = _turns().end_turn(self._context, task, said, **facts)
+        return attempt
 
 
 class Conversation:
@@ -540,7 +541,7 @@ class Conversation:
         if event.said is None and not has_words(event.transcript):
             _start_worker(self.context)
             return Reply()
-        _end_turn(
+        _turns().end_turn(
             self.context,
             self.id,
             event.said or "",
@@ -557,10 +558,8 @@ class Conversation:
         has_written = "<learning" in (self.event.said or "").lower()
         if has_written or not self._call().has_overcome_error():
             return Reply()
-        from learnt.flow.turns import ask_once  # only needed where a turn ends
-
         with self._locked():
-            return Reply(text=ask_once(self.context, self.id, now=self.now))
+            return Reply(text=_turns().ask_once(self.context, self.id, now=self.now))
 
     def _call(self) -> ToolCall:
         from learnt.flow.warnings import ToolCall  # only needed at tool calls
@@ -586,10 +585,10 @@ def _errands() -> Any:
     return errands
 
 
-def _end_turn(context: Context, task: str, said: str, **facts: Any) -> str:
-    from learnt.flow.turns import end_turn  # only needed where a turn ends
+def _turns() -> Any:
+    from learnt.flow import turns  # only needed where a turn ends
 
-    return end_turn(context, task, said, **facts)
+    return turns
 
 
 def _start_worker(context: Context, *, at_most_every_s: float = 0.0) -> None:
