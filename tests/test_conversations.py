@@ -563,9 +563,9 @@ class TestStart:
         subprocess.run(["git", "checkout", "-q", "-b", "other"], cwd=project, check=True)
         assert Client(learnt, "claude", "s2").hear("SessionStart", source="startup") == HOW_TO_KEEP
 
-    def test_a_sub_agent_is_briefed_for_its_errand_and_for_nothing_else(self, project: Path, learnt: Learnt) -> None:
+    def test_a_sub_agent_is_briefed_for_its_errand_alone(self, project: Path, learnt: Learnt) -> None:
         with Memory.open(project) as memory:
-            memory.pin(memory.add("Speak of shops, not of stores").id)
+            pinned = memory.pin(memory.add("Speak of shops, not of stores").id)
             schema = memory.add("Cache the schema of the replica")
             till = memory.add("Close the till at night")
         client = Client(learnt, "claude")
@@ -585,10 +585,12 @@ class TestStart:
         assert till.id in start("a1", "Explore")
         first = start("a2", "general-purpose")
         assert schema.id in first, "the conversation was given it, but not the sub-agent"
-        assert "Speak of shops" not in first
+        assert pinned.id in first, "a pinned one reaches every agent"
         assert start("a3", "general-purpose") == "", "nobody knows its errand"
         send("general-purpose", "count the windows")
-        assert start("a4", "general-purpose") == "", "an errand about something else"
+        other = start("a4", "general-purpose")
+        assert pinned.id in other
+        assert schema.id not in other, "an errand about something else"
 
         both = "cache the schema of the replica", "cache the schema of the replica, and close the till at night"
         for errand in both:

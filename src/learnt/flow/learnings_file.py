@@ -188,7 +188,8 @@ class LearningsFile:
         take_over_edits(self._context)
         goals = {"global_only": [""], "task_group": [task.goal], "both": [task.goal, ""]}[strategy]
         texts = [redact(self._own_text(goal))[0] for goal in dict.fromkeys(goals)]
-        ids = {bullet.id for text in texts for bullet in parse(text).bullets if bullet.id}
+        parsed = {text: parse(text) for text in texts}
+        ids = {bullet.id for file in parsed.values() for bullet in file.bullets if bullet.id}
         stored = learnings.get_all(self._store.database, sorted(ids))
 
         def should_show(bullet: Bullet) -> bool | None:
@@ -197,7 +198,8 @@ class LearningsFile:
             # The learning was purged, or it comes from another store and has not been applied yet.
             return False if regenerations.was_shown(self._store.database, bullet.id, bullet.text) else None
 
-        files = [lines_for_prompt(text, should_show) for text in texts if text.strip()]
+        texts = [text for text in texts if parsed[text].bullets or parsed[text].loose]  # more than a heading
+        files = [lines_for_prompt(text, should_show) for text in texts]
         files = _cut_to_limit(files, self._settings.learnings_max_tokens)
         parts = ["\n".join(line for line, _ in lines).strip() for lines in reversed(files)]
         text = "\n\n".join(part for part in parts if part)
