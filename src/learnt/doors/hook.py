@@ -47,8 +47,8 @@ _NOT_TRUSTED = "learnt is silent here: `learnt trust` shows what came with this 
 # The names of the event before a call, as in the registry of clients, which takes longer to load than this file.
 CALLS = ("PreToolUse", "BeforeTool")
 _PROBE = "probe"
-# To apply edits takes about 200 ms of CPU time, and git is asked whose they are.
-_TAKE_OVER_MS = 1_000
+# To apply edits takes about 200 ms, and a brief needs some of the time.
+_TAKE_OVER_MS, _BRIEF_MS = 250, 100
 _BRIEFED = ("session", "prompt", "agent")
 _STDIN, _STDOUT = 0, 1
 _CHUNK_BYTES = 1 << 20
@@ -164,7 +164,7 @@ def _take_over_edits(memory: Memory, deadline: Deadline, remaining_ms: int) -> N
     if os.environ.get("LEARNT_TASK"):
         return
     try:
-        deadline.start(remaining_ms // 2 + 1)
+        deadline.start(max(1, remaining_ms - _BRIEF_MS))
         memory.hooks.take_over_edits(later=remaining_ms < _TAKE_OVER_MS)
     except LearntError:
         deadline.stop()

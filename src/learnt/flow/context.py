@@ -28,7 +28,7 @@ from learnt.store import PATIENCE_MS, Place, Store, learnings, make_folder, task
 from learnt.store.learnings import Change
 from learnt.store.sqlite import SqliteDatabase
 from learnt.store.tasks import conversation_of
-from learnt.system.files import check_file, list_names, touch_private
+from learnt.system.files import check_file, list_names, make_folders, touch_private
 from learnt.text.clean import fold
 from learnt.text.records import without_secrets
 from learnt.text.redact import redact_line
@@ -447,6 +447,20 @@ def seen_note(folder: str, path: str) -> str:
     except OSError:
         return ""
     return os.path.join(folder, SEEN_FOLDER, f"{digest(path)[:16]}-{status.st_size}-{status.st_mtime_ns}")
+
+
+def note_try(context: Context) -> bool:
+    """Note that a hook tries to apply the edits to learnings.md; return False if one has tried, or it has no edits."""
+    seen = seen_note(context.store.place.folder, learnings_path(context.root))
+    note = f"{seen}-tried"
+    if not seen or os.path.lexists(note):
+        return False
+    try:
+        make_folders(os.path.dirname(note))
+        touch_private(note)
+    except OSError:
+        return False
+    return True
 
 
 def apply_file_edits(context: Context) -> None:

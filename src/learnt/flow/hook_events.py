@@ -21,7 +21,7 @@ from learnt.clients.kit.events import (
 from learnt.clients.registry import is_interactive
 from learnt.errors import LearntError, NoStore
 from learnt.flow.briefs import BriefRequest, Draft, Opening, asked, assemble, brief
-from learnt.flow.context import apply_file_edits, has_edited_files
+from learnt.flow.context import apply_file_edits, has_edited_files, note_try
 from learnt.flow.injections import asks_for_marks, find_origin, injected, record
 from learnt.model import Hit, Task, Value, digest, new_id, text_id
 from learnt.store import fired, tasks
@@ -145,8 +145,8 @@ class Hooks:
         return has_edited_files(self._context)
 
     def take_over_edits(self, *, later: bool = False) -> None:
-        """Apply the edits to learnings.md; `later`, and if the store is on a server, the worker does it."""
-        if later or self._context.store.place.address:
+        """Apply the edits to learnings.md; `later`, again, and if the store is on a server, the worker does it."""
+        if later or self._context.store.place.address or not note_try(self._context):
             _start_worker(self._context)
         else:
             apply_file_edits(self._context)
