@@ -25,6 +25,7 @@ from learnt.model import text_id
 from learnt.store import errands, missteps
 from learnt.store.spool import checksum
 from learnt.system import watched
+from learnt.text.words import estimate_tokens
 from tests.support.deliveries import deliver_all
 from tests.support.doors import Learnt
 from tests.support.hooks import HOW_TO_KEEP, Client
@@ -1259,3 +1260,79 @@ def test_a_turn_in_which_only_the_client_spoke_leaves_nothing(project: Path, lea
     with Memory.open(project) as memory:
         memory.worker.catch_up()
         assert memory.reports.activity().entries == ()
+
+
+class TestIndex:
+    """What the index at the start of a conversation lists."""
+
+    def list_lines(self, learnt: Learnt, client: str = "claude", **told: Any) -> tuple[str, list[str]]:
+        event = {"gemini": "BeforeAgent"}.get(client, "SessionStart")
+        said = Client(learnt, client, **told).hear(event, source="startup", prompt="hello there")
+        return said, [line for line in said.split("\n") if line.startswith("- ")]
+
+    def test_if_not_all_fit_pinned_ones_and_the_best_of_each_area_are_listed(
+        self, project: Path, learnt: Learnt
+    ) -> None:
+        with Memory.open(project) as memory:
+            pinned = memory.add("Speak of shops, not of stores", pinned=True)
+            rare = memory.add("Sign every tag", category="git")
+            tagged = memory.add("Lock the door at noon", tags=["doors"])
+            memory.add_all([{"title": f"Till {n} opens with key {n * 7} of shelf {n * 3}"} for n in range(100)])
+        said, lines = self.list_lines(learnt)
+
+        assert estimate_tokens(said.removesuffix(HOW_TO_KEEP)) <= 600
+        assert lines[0] == f"- Speak of shops, not of stores ({pinned.id})"
+        assert all(learning.id in said for learning in (rare, tagged))
+        assert lines[-1] == f"- … and {103 - len(lines) + 1} more"
+
+    def test_the_setting_bounds_it_and_a_project_may_only_lower_it(self, project: Path, learnt: Learnt) -> None:
+        with Memory.open(project) as memory:
+            memory.add_all([{"title": f"Till {n} opens with key {n * 7}"} for n in range(30)])
+        (project / "learnt.toml").write_text("index_tokens = 200\n")
+        said, lines = self.list_lines(learnt)
+        assert 3 <= len(lines) < 30
+        assert estimate_tokens(said.removesuffix(HOW_TO_KEEP)) <= 200
+
+    def test_what_a_person_says_comes_first_and_what_is_said_twice_once(self, project: Path, learnt: Learnt) -> None:
+        with Memory.open(project) as memory:
+            persons = memory.add("Close the till at night")
+            copy = memory.add("Close the till at night!", origin="agent", by="agent")
+            again = memory.add("Close the till at night")
+            topic = memory.add("Replica schema", action="Cache it for an hour")
+            with memory.context.store.transaction():
+                memory.context.store.database.execute(
+                    "update learning set vouched = 'evidence', confidence = 0.9 where project = :project and id = :id",
+                    id=copy.id,
+                )
+        _, lines = self.list_lines(learnt)
+        assert lines == [
+            f"- Replica schema: Cache it for an hour ({topic.id})",
+            f"- Close the till at night ({again.id})",
+        ]
+        assert persons.id != again.id
+
+    def test_what_the_client_loads_by_itself_is_not_listed(self, project: Path, learnt: Learnt) -> None:
+        (project / "CLAUDE.md").write_text("# Rules\n\n- Always close the till at night\n")
+        with Memory.open(project) as memory:
+            memory.add("Lock the door at noon")
+        assert learnt("import", "CLAUDE.md", "--yes").code == 0
+        _, lines = self.list_lines(learnt)
+        assert [line.rpartition(" (")[0] for line in lines] == ["- Lock the door at noon"]
+
+    def test_gemini_gets_it_with_the_first_prompt_without_what_is_given_there(
+        self, project: Path, learnt: Learnt
+    ) -> None:
+        with Memory.open(project) as memory:
+            listed = memory.add("Lock the door at noon")
+            given = memory.add("Cache the schema of the replica")
+        client = Client(learnt, "gemini")
+        client.tell("SessionStart", source="startup")
+        said = client.hear("BeforeAgent", prompt="cache the schema of the replica")
+
+        assert f"- {listed.title} ({listed.id})" in said
+        assert f"### {given.title} [" in said
+        assert said.count(given.id) == 1
+        with Memory.open(project) as memory:
+            brief = memory.explain(memory.reports.latest_brief())
+            assert memory.is_as_sent(brief)
+            assert brief.learning_ids == (given.id,)

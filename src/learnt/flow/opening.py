@@ -7,9 +7,10 @@ that it taught. A conversation that goes on is only told which learnings have be
 
 from __future__ import annotations
 
-from learnt.brief.index import MIN_LINE_TOKENS, choose_index
+from learnt.brief.index import MIN_LINE_TOKENS, area_of, choose_index
 from learnt.brief.render import Index, Unfinished
 from learnt.brief.select import hidden_categories, without_copies, without_twins
+from learnt.brief.standing import take_turns
 from learnt.clients.registry import loaded_files
 from learnt.flow.briefs import Opening
 from learnt.flow.injections import list_indexed
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 _MAX_UNFINISHED = 3
 _UNFINISHED_MS = 14 * DAY_MS
 _MIN_PER_CATEGORY = 5
+# Up to so many, the areas of all learnings are compared; beyond that, only their categories are, by an index.
+_MAX_COMPARED = 2_000
 
 
 def find_opening(conversation: Conversation, before: Mapping[str, Learning], *, is_new: bool) -> Opening:
@@ -106,6 +109,8 @@ class _IndexReader:
         count = learnings.count(store.database, which)
         if count <= self._max_read:
             found = learnings.page(store.database, which, limit=count) if count else []
+        elif count <= _MAX_COMPARED:
+            found = self._read_by_area(store, which)
         else:
             visible = ["", *(category for category in categories if category not in hidden)]
             most = max(_MIN_PER_CATEGORY, self._max_read // len(visible))
@@ -115,6 +120,16 @@ class _IndexReader:
         fresh = [learning.replace(scope=store.place.scope) for learning in found if learning.id not in known]
         self.learnings += fresh
         self.total += count - (len(found) - len(fresh))
+
+    def _read_by_area(self, store: Store, which: Filter) -> list[Learning]:
+        """Return the most important learnings of each area."""
+        areas: dict[str, list[str]] = {}
+        for id, category, tags in learnings.list_areas(store.database, which, limit=_MAX_COMPARED):
+            areas.setdefault(area_of(category, tags), []).append(id)
+        ids = list(take_turns(areas.values()))[: self._max_read]
+        pinned = learnings.page(store.database, which.replace(pinned=True), limit=self._max_read)
+        others = set(ids) - {learning.id for learning in pinned}
+        return [*pinned, *learnings.get_all(store.database, sorted(others)).values()]
 
 
 def _list_unfinished(conversation: Conversation) -> tuple[Unfinished, ...]:
