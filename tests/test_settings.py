@@ -112,6 +112,7 @@ def test_every_setting_has_a_variable(settings: Settings) -> None:
         "brief_confidence": ("0.5", 0.5),
         "brief_relevance": ("0.25", 0.25),
         "brief_tokens": ("500", 500),
+        "index_tokens": ("300", 300),
         "trial_slots": ("2", 2),
         "brief_per_category": ("4", 4),
         "cache_ttl_s": ("0", 0),

@@ -476,6 +476,7 @@ class Memory:
         asked_by: str = "",
         occasion: str = "task",
         client: str = "",
+        pinned: bool = False,
         began_ns: int | None = None,
     ) -> Brief:
         """Return what an agent should know before this task, and store the receipt; the text may be empty.
@@ -484,8 +485,8 @@ class Memory:
         task was given before, and records nothing if none are left. `beside` lists learnings that the prompt contains
         elsewhere; they are left out and recorded as given. `model` and `model_reason` are shown in the loop's status.
         `keep=False` records nothing. `max_chars` is a limit in addition to the budget. `asked_by`, `occasion` and
-        `client` are who asked, for what (ASKERS, OCCASIONS), and in which program. `began_ns` is when work on the brief
-        began, by `time.perf_counter_ns`; by default, now.
+        `client` are who asked, for what (ASKERS, OCCASIONS), and in which program. `pinned` gives pinned learnings even
+        if they are irrelevant, as an `agent` gets them. `began_ns` (`time.perf_counter_ns`) is when the work began.
         """
         request = BriefRequest(
             text=task_text,
@@ -507,6 +508,7 @@ class Memory:
             max_chars=max_chars,
             occasion=occasion,
             client=client,
+            pinned=pinned,
             began_ns=began_ns,
         )
         return briefs.brief(self.context, request)

@@ -61,6 +61,7 @@ class Settings(Value):
     brief_confidence: float = 0.6
     brief_relevance: float = 0.35
     brief_tokens: int = 1_000
+    index_tokens: int = 600
     trial_slots: int = 1
     brief_per_category: int = 5
     cache_ttl_s: int = 300
@@ -218,6 +219,13 @@ SETTINGS = (
         "brief_tokens",
         "The maximum length of a brief, in estimated tokens. A stuck warning adds at most 120, the line that asks the "
         "agent to write down what it finds out (`ask_agent`) at most 60.",
+        by="lower",
+    ),
+    Setting(
+        "index_tokens",
+        "The maximum length of the index at the start of a conversation, in estimated tokens: a line for each learning "
+        "that somebody vouches for or, if they do not fit, for the most important ones. `brief_tokens` limits it, too. "
+        "0: no index; pinned and proven learnings are then given in full.",
         by="lower",
     ),
     Setting(

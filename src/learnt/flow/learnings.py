@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from learnt.errors import NotFound, WrongRequest
 from learnt.flow.background import update_soon
-from learnt.flow.context import check_rows
+from learnt.flow.context import check_rows, take_over_edits
 from learnt.flow.folding import Similar, add_or_repeat, find_similar, refuse
 from learnt.flow.marks import mark, undo_mark, without_mark
 from learnt.mine.classify import complete, find_category
@@ -132,6 +132,7 @@ class Learnings:
         """Return the matching learnings, newest first, from all stores or from the store named by `scope`."""
         limit = self._context.settings.page_size if limit is None else limit
         check_rows(limit=limit, offset=offset)
+        take_over_edits(self._context)
         which = which.replace(
             domain=None if which.domain is None else fold(which.domain),
             category=None if which.category is None else fold(which.category),

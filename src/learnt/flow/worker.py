@@ -19,7 +19,7 @@ from learnt.debrief.sigils import read_sigils
 from learnt.errors import LearntError, TryAgain
 from learnt.flow import background
 from learnt.flow.asks import ask_if_worth
-from learnt.flow.context import Context, is_upkeep_due
+from learnt.flow.context import Context, is_upkeep_due, take_over_edits
 from learnt.flow.debriefs import store_debrief
 from learnt.flow.deliveries import decide_deliveries
 from learnt.flow.history import learn_from_transcript, read_conversation, read_words, size_or_0
@@ -94,6 +94,7 @@ class Worker:
         if not self._store.spool.is_empty():
             # A database that rejects the pending records would reject all further writes as well, so stop here.
             return report.replace(remarks=tuple(remarks))
+        take_over_edits(self._context)
         reached = self._decide_deliveries(remarks, deadline)
         report = self._read_conversations(report, remarks, deadline)
         self._count_successes(remarks, reached)

@@ -15,7 +15,7 @@ from learnt.model import DELIVERED, MISSED, Value
 from learnt.store.database import Database, read_json
 
 _SUB_AGENT = "agent"
-_FENCED = ("shown", "failed", "unfinished", "notes")  # the parts of a hook's brief between tags with its id
+_FENCED = ("shown", "failed", "unfinished", "notes", "index")  # the parts of a hook's brief between tags with its id
 
 
 class UndecidedBrief(Value):

@@ -57,6 +57,8 @@ class Filter(Value):
     goal: str | None = None
     task: str | None = None
     vouched: str | None = None
+    pinned: bool = False
+    """List only pinned learnings."""
     exclude_goal: str | None = None
     min_confidence: float | None = None
     trusted_from: float | None = None
@@ -114,6 +116,8 @@ class Filter(Value):
         conditions = ["learning.project = :project", *(comparisons[field] for field in parameters)]
         # The indexes of these fields leave out learnings without them.
         conditions += [f"learning.{field} <> ''" for field in _PARTLY_INDEXED if parameters.get(field)]
+        if self.pinned:
+            conditions.append("learning.pinned = 1")
         if self.tag is not None:
             conditions.append("learning.tags like :tag escape '\\'")
             parameters["tag"] = f"%{_escape_like(json.dumps(self.tag.lower(), ensure_ascii=False))}%"

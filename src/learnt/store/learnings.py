@@ -468,6 +468,23 @@ def _candidates_of(database: Database, which: Filter, category: str, limit: int)
     )
 
 
+def list_areas(database: Database, which: Filter, *, limit: int) -> list[tuple[str, str, tuple[str, ...]]]:
+    """Return the id, category and tags of the matching learnings, the most important first."""
+    where, parameters = which.conditions(database)
+    rows = database.rows(
+        f"""
+        select id, category, tags
+          from learning
+         where {where}
+         order by pinned desc, times_helpful - times_not_helpful desc, recurrences desc, created_at desc, id desc
+         limit :limit
+        """,
+        limit=limit,
+        **parameters,
+    )
+    return [(row["id"], row["category"], tuple(read_json(row["tags"]))) for row in rows]
+
+
 def uses(database: Database, ids: Sequence[str]) -> dict[str, int]:
     """Return how often each of these learnings was shown, by id."""
     rows = database.rows(

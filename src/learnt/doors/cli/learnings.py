@@ -342,7 +342,7 @@ def _table_row(learning: Learning) -> tuple[str, str, str]:
 
 def _summarize(learning: Learning) -> str:
     facts = [learning.id, learning.status, learning.kind, learning.polarity, f"confidence {learning.confidence:.2f}"]
-    facts += [f"used {learning.times_injected}x, helpful {learning.times_helpful}x", _STAGES[stage(learning)]]
+    facts += [f"shown {learning.times_injected}×, helpful {learning.times_helpful}×", _STAGES[stage(learning)]]
     facts += [_VOUCHERS[learning.vouched]]
     facts += [f"impact {impact(learning):g}"]
     facts += ["pinned"] if learning.pinned else []
