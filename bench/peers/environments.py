@@ -38,6 +38,8 @@ class Environment:
     alone: tuple[str, ...] = ()
     """Packages that are installed without what they require."""
     python: tuple[int, int] = (3, 11)
+    loads_extensions: bool = False
+    """Whether the interpreter's SQLite must be able to load extensions; that of many version managers is not."""
 
     def prepare(self) -> str:
         """Return its interpreter; install the packages first if they are not there."""
@@ -48,7 +50,7 @@ class Environment:
         if not ready.exists() or ready.read_text() != wanted:
             say(f"  installing {self.name}: {', '.join((*self.packages, *self.alone))}")
             shutil.rmtree(folder, ignore_errors=True)
-            _run(_find_python(self.python), "-m", "venv", str(folder))
+            _run(_find_python(self.python, loads_extensions=self.loads_extensions), "-m", "venv", str(folder))
             pip = (interpreter, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
             _run(*pip, *self.packages)
             if self.alone:
@@ -69,14 +71,16 @@ def _run(*words: str) -> None:
         raise NotInstalled((errors or done.stderr.splitlines() or ["pip failed"])[-1])
 
 
-def _find_python(least: tuple[int, int]) -> str:
-    """Return an interpreter of at least this version: our own, else one on PATH or of a version manager."""
-    if sys.version_info[:2] >= least:
-        return sys.executable
+def _find_python(least: tuple[int, int], *, loads_extensions: bool) -> str:
+    """Return an interpreter: our own if it will do, else one of a version manager, on PATH, or of the system."""
     names = [f"python3.{minor}" for minor in range(least[1], 20)]
-    on_path = [path for name in names if (path := shutil.which(name, path=_USER_ENVIRONMENT.get("PATH")))]
     managed = [str(path) for name in names for path in sorted(_PYENV.glob(f"versions/*/bin/{name}"))]
-    for path in (*managed, *on_path):
-        if subprocess.run([path, "-c", "pass"], capture_output=True, check=False).returncode == 0:
+    on_path = [path for name in names if (path := shutil.which(name, path=_USER_ENVIRONMENT.get("PATH")))]
+    test = f"import sys, sqlite3; assert sys.version_info >= {least}"
+    if loads_extensions:
+        test += "; sqlite3.connect(':memory:').enable_load_extension(True)"
+    for path in (sys.executable, *managed, *on_path, "/usr/bin/python3"):
+        if Path(path).exists() and subprocess.run([path, "-c", test], capture_output=True, check=False).returncode == 0:
             return path
-    raise NotInstalled(f"it needs Python {'.'.join(map(str, least))}, which is not here")
+    wanted = f"Python {'.'.join(map(str, least))}{' whose SQLite loads extensions' * loads_extensions}"
+    raise NotInstalled(f"it needs {wanted}, which is not here")

@@ -1,7 +1,7 @@
 """Run every peer over every set, each in a process of its own, and report scores, times and sizes.
 
 PEERS_QUESTIONS and PEERS_DOCUMENTS limit each set to a sample, PEERS_LIMIT_S is the time that a peer has for one set
-(default: 10 minutes), PEERS_ONLY names the peers to run, with commas between them.
+(default: 10 minutes). PEERS_ONLY and PEERS_SETS name the peers and the sets to run, with commas between them.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ QUESTIONS = int(os.environ.get("PEERS_QUESTIONS") or 0)
 DOCUMENTS = int(os.environ.get("PEERS_DOCUMENTS") or 0)
 LIMIT_S = int(os.environ.get("PEERS_LIMIT_S") or 600)
 ONLY = [name.strip() for name in os.environ.get("PEERS_ONLY", "").split(",") if name.strip()]
+CHOSEN_SETS = [name.strip() for name in os.environ.get("PEERS_SETS", ",".join(SETS)).split(",")]
 _THREADS = os.environ.get("OMP_NUM_THREADS", "")
 _SERVE = Path(__file__).parent / "adapters" / "serve.py"
 _MAX_REASON = 160
@@ -74,9 +75,9 @@ class NoResult(Exception):
 
 def measure(workspace: Workspace) -> Report:
     """Run every peer over every set that is there."""
-    present = [name for name in SETS if (Path(DATA) / name / "docs.jsonl").exists()] if DATA else []
+    present = [name for name in CHOSEN_SETS if (Path(DATA) / name / "docs.jsonl").exists()] if DATA else []
     if not present:
-        notes = f"Not measured: {', '.join(SETS)}. Set LEARNT_BENCH_DATA to a folder with the sets."
+        notes = f"Not measured: {', '.join(CHOSEN_SETS)}. Set LEARNT_BENCH_DATA to a folder with the sets."
         return Report("Peers", notes, "")
     peers = [peer for peer in PEERS if not ONLY or peer.name in ONLY]
     results = []

@@ -67,7 +67,10 @@ PEERS = (
         "peer_mcp_memory_service",
         "mcp-memory-service",
         Environment(
-            "mcp-memory-service", ("mcp-memory-service", _TORCH, "sentence-transformers"), alone=(_MODEL,)
+            "mcp-memory-service",
+            ("mcp-memory-service", _TORCH, "sentence-transformers"),
+            alone=(_MODEL,),
+            loads_extensions=True,
         ),
     ),
     Peer("cognee", BOTH, "peer_cognee", "cognee", Environment("cognee", ("cognee",)), note="asks an LLM on each write"),
@@ -76,7 +79,7 @@ PEERS = (
         BOTH,
         "peer_graphiti",
         "graphiti-core",
-        Environment("graphiti", ("graphiti-core",)),
+        Environment("graphiti", ("graphiti-core", "httpx")),
         note="asks an LLM on each write",
     ),
 )

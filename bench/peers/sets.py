@@ -1,8 +1,9 @@
 """The sets of documents and questions, their samples, and the scores.
 
-LEARNT_BENCH_DATA is the folder with the sets. A sample is the same for every peer: it keeps the documents that answer
-its questions and fills up with others, both chosen by a fixed seed. Fewer documents make every search easier, so
-results of samples are comparable with each other only.
+LEARNT_BENCH_DATA is the folder with the sets. A sample is the same for every peer and chosen by a fixed seed: whole
+groups, so that a store is as large as in the whole set; only a single group that is too large keeps the documents that
+answer its questions and as many others as there is room for. Fewer documents make every search easier, so results of
+samples are comparable with each other only.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import math
 import random
 import statistics
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -100,14 +102,15 @@ def read_set(folder: Path) -> TestSet:
 
 
 def take_sample(whole: TestSet, *, documents: int, questions: int) -> TestSet:
-    """Return at most so many questions, the documents that answer them, and others up to the limit; 0 is no limit."""
+    """Return about so many documents in whole groups, and at most so many of their questions; 0 is no limit."""
     chance = random.Random(f"{whole.name} {documents} {questions}")
-    asked = whole.questions
+    groups = _sample_groups(whole.documents, documents, chance)
+    asked = tuple(question for question in whole.questions if question.group in groups)
     if 0 < questions < len(asked):
         asked = tuple(chance.sample(asked, questions))
-    stored = whole.documents
-    if 0 < documents < len(stored):
-        stored = _sample_documents(stored, asked, documents, chance)
+    stored = tuple(document for document in whole.documents if document.group in groups)
+    if len(groups) == 1 and 0 < documents < len(stored):
+        stored = _thin_out(stored, asked, documents, chance)
     return TestSet(whole.name, stored, asked, whole.unreadable, whole.whole)
 
 
@@ -130,8 +133,18 @@ def _reciprocal_rank(ids: list[str], gold: frozenset[str]) -> float:
     return next((1 / rank for rank, id in enumerate(ids, start=1) if id in gold), 0.0)
 
 
-def _sample_documents(
-    documents: tuple[Document, ...], questions: Sequence[Question], limit: int, chance: random.Random
+def _sample_groups(documents: Sequence[Document], limit: int, chance: random.Random) -> set[str]:
+    """Return groups that have no more documents together than the limit, but at least one group."""
+    sizes = Counter(document.group for document in documents)
+    chosen: set[str] = set()
+    for group in chance.sample(sorted(sizes), len(sizes)):
+        if not limit or not chosen or sum(sizes[one] for one in (*chosen, group)) <= limit:
+            chosen.add(group)
+    return chosen
+
+
+def _thin_out(
+    documents: Sequence[Document], questions: Sequence[Question], limit: int, chance: random.Random
 ) -> tuple[Document, ...]:
     kept = {id for question in questions for id in question.gold}
     others = [document.id for document in documents if document.id not in kept]

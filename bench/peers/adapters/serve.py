@@ -16,6 +16,7 @@ import json
 import os
 import sys
 import time
+import traceback
 from importlib import metadata
 from pathlib import Path
 from typing import Any, TextIO
@@ -35,7 +36,8 @@ def main() -> int:
             _serve(peer, option, Path(folder) / f"store-{request['store']}", request, answers)
     except Exception as error:  # whatever a peer raises is the reason why it is not measured
         _answer(answers, error=f"{type(error).__name__}: {error}")
-        raise
+        traceback.print_exc()
+        return 1
     return 0
 
 
