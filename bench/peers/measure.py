@@ -20,7 +20,7 @@ from typing import Any
 
 from bench.peers.environments import NotInstalled
 from bench.peers.peers import OURS, PEERS, WORDS, Peer
-from bench.peers.sets import SETS, Scores, TestSet, read_set, score, take_sample
+from bench.peers.sets import NOTHING_FOUND, SETS, Corpus, Scores, read_set, score, take_sample
 from bench.report import Bar, Report, say, table
 from bench.workspace import Workspace
 
@@ -49,10 +49,10 @@ class Result:
     """What a peer reached on a set; if it could not run, only `reason` is set."""
 
     peer: Peer
-    test_set: TestSet
+    corpus: Corpus
     reason: str = ""
     version: str = ""
-    scores: Scores = Scores(0, 0)
+    scores: Scores = NOTHING_FOUND
     times_ms: tuple[float, ...] = ()
     cpu_ms: float = 0
     added_s: float = 0
@@ -82,66 +82,71 @@ def measure(workspace: Workspace) -> Report:
     peers = [peer for peer in PEERS if not ONLY or peer.name in ONLY]
     results = []
     for name in present:
-        test_set = take_sample(read_set(Path(DATA) / name), documents=DOCUMENTS, questions=QUESTIONS)
-        results += [_run_and_say(peer, test_set, workspace.new_folder()) for peer in peers]
+        corpus = take_sample(read_set(Path(DATA) / name), documents=DOCUMENTS, questions=QUESTIONS)
+        results += [_run_and_say(peer, corpus, workspace.new_folder()) for peer in peers]
     return report(results)
 
 
 def report(results: Sequence[Result]) -> Report:
     """Return the tables: one of all scores, one of the times and sizes for each set, and the reasons of the others."""
-    test_sets = {result.test_set.name: result.test_set for result in results}
-    pieces = [_score_table(results, list(test_sets.values()))]
-    for name, test_set in test_sets.items():
-        pieces.append(f"{test_set.describe()}.\n\n{_time_table([one for one in results if one.test_set.name == name])}")
+    corpora = {result.corpus.name: result.corpus for result in results}
+    pieces = [_score_table(results, list(corpora.values()))]
+    for name, corpus in corpora.items():
+        pieces.append(f"{corpus.describe()}.\n\n{_time_table([one for one in results if one.corpus.name == name])}")
     pieces.append(_reasons(results))
     return Report("Peers", _notes(), "\n\n".join(piece for piece in pieces if piece), tuple(_bars(results)))
 
 
-def run_peer(peer: Peer, test_set: TestSet, folder: Path) -> Result:
+def run_peer(peer: Peer, corpus: Corpus, folder: Path) -> Result:
     """Run one peer over one set; `folder` is empty and holds everything that the peer stores."""
     try:
         python = peer.environment.prepare() if peer.environment else sys.executable
-        return _result(peer, test_set, folder, _ask(peer, python, test_set, folder))
+        return _result(peer, corpus, folder, _ask(peer, python, corpus, folder))
     except (NotInstalled, NoResult) as reason:
-        return Result(peer, test_set, reason=_shorten(str(reason)))
+        return Result(peer, corpus, reason=_shorten(str(reason)))
 
 
-def _run_and_say(peer: Peer, test_set: TestSet, folder: Path) -> Result:
-    result = run_peer(peer, test_set, folder)
+def _run_and_say(peer: Peer, corpus: Corpus, folder: Path) -> Result:
+    result = run_peer(peer, corpus, folder)
     outcome = result.reason or f"recall@10 {result.scores.recall:.3f}, {result.p50_ms:.1f} ms"
-    say(f"  {test_set.name}, {peer.name}: {outcome}")
+    say(f"  {corpus.name}, {peer.name}: {outcome}")
     return result
 
 
-def _ask(peer: Peer, python: str, test_set: TestSet, folder: Path) -> list[dict[str, Any]]:
+def _ask(peer: Peer, python: str, corpus: Corpus, folder: Path) -> list[dict[str, Any]]:
     """Return all answers of the peer's process."""
     stores = folder / "stores"
     stores.mkdir()
     words = [python, str(_SERVE), peer.adapter, peer.option, peer.distribution, str(stores)]
-    with tempfile.TemporaryFile("w+") as answers, tempfile.TemporaryFile("w+") as errors:
+    with (
+        tempfile.TemporaryFile("w+") as requests,
+        tempfile.TemporaryFile("w+") as answers,
+        tempfile.TemporaryFile("w+") as errors,
+    ):
+        requests.write("".join(json.dumps(request) + "\n" for request in corpus.requests()))
+        requests.seek(0)
         process = subprocess.Popen(
             words,
             cwd=folder,
             env={**os.environ, **_OFFLINE, "HOME": str(folder)},
-            stdin=subprocess.PIPE,
+            stdin=requests,
             stdout=answers,
             stderr=errors,
-            text=True,
             start_new_session=True,
         )
-        late = not _finish(process, "".join(json.dumps(request) + "\n" for request in test_set.requests()))
+        late = not _ends_in_time(process)
         records = _read_back(answers)
-        _check(records, test_set, late=late, errors=errors)
+        _check(records, corpus, late=late, errors=errors)
         return records
 
 
-def _finish(process: subprocess.Popen[str], requests: str) -> bool:
-    """Send the requests and wait; end the process and what it started if that takes too long."""
+def _ends_in_time(process: subprocess.Popen[bytes]) -> bool:
+    """Wait for a process; end it and what it started if that takes too long."""
     try:
-        process.communicate(requests, timeout=LIMIT_S)
+        process.wait(timeout=LIMIT_S)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+        process.wait()
         return False
     return True
 
@@ -151,30 +156,30 @@ def _read_back(file: Any) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file if line.endswith("\n")]
 
 
-def _check(records: list[dict[str, Any]], test_set: TestSet, *, late: bool, errors: Any) -> None:
+def _check(records: list[dict[str, Any]], corpus: Corpus, *, late: bool, errors: Any) -> None:
     answered = sum("query" in record for record in records)
     for record in records:
         if "error" in record:
             raise NoResult(record["error"])
     if late:
         added = sum("added_s" in record for record in records)
-        stores = len(test_set.requests())
+        stores = len(corpus.requests())
         raise NoResult(
             f"longer than {LIMIT_S} s: {added} of {stores} stores filled, "
-            f"{answered} of {len(test_set.questions)} questions answered"
+            f"{answered} of {len(corpus.questions)} questions answered"
         )
-    if answered != len(test_set.questions):
+    if answered != len(corpus.questions):
         errors.seek(0)
         raise NoResult((errors.read().strip().splitlines() or ["it ended without a word"])[-1])
 
 
-def _result(peer: Peer, test_set: TestSet, folder: Path, records: list[dict[str, Any]]) -> Result:
+def _result(peer: Peer, corpus: Corpus, folder: Path, records: list[dict[str, Any]]) -> Result:
     answers = [record for record in records if "query" in record]
     return Result(
         peer,
-        test_set,
+        corpus,
         version=next(record["version"] for record in records if "version" in record),
-        scores=score(test_set, {answer["query"]: answer["ids"] for answer in answers}),
+        scores=score(corpus, {answer["query"]: answer["ids"] for answer in answers}),
         times_ms=tuple(sorted(answer["ms"] for answer in answers)),
         cpu_ms=statistics.median(answer["cpu_ms"] for answer in answers),
         added_s=sum(record["added_s"] for record in records if "added_s" in record),
@@ -187,13 +192,13 @@ def _megabytes(folder: Path) -> float:
     return sum(path.lstat().st_blocks * 512 for path in folder.rglob("*")) / 1e6
 
 
-def _score_table(results: Sequence[Result], test_sets: Sequence[TestSet]) -> str:
-    heads = [f"{test_set.name}: recall@10 / {test_set.second_score}" for test_set in test_sets]
+def _score_table(results: Sequence[Result], corpora: Sequence[Corpus]) -> str:
+    heads = [f"{corpus.name}: recall@10 / {corpus.second_score}" for corpus in corpora]
     rows = []
     for peer in dict.fromkeys(result.peer for result in results):
-        own = {result.test_set.name: result for result in results if result.peer == peer}
+        own = {result.corpus.name: result for result in results if result.peer == peer}
         if any(not result.reason for result in own.values()):
-            cells = [_scores(own[test_set.name]) for test_set in test_sets]
+            cells = [_scores(own[corpus.name]) for corpus in corpora]
             rows.append([_name(peer, own.values()), peer.by, *cells])
     return table(["peer", "searches by", *heads], rows)
 
@@ -209,14 +214,17 @@ def _scores(result: Result) -> str:
 
 
 def _time_table(results: Sequence[Result]) -> str:
-    head = ("peer", "search p50 ms", "p95 ms", "CPU p50 ms", "adding s", "on disk MB")
+    head = ("peer", "search p50 ms", "p95 ms", "CPU p50 ms", "on disk MB", "adding s")
     rows = [
-        [result.peer.name, f"{result.p50_ms:.1f}", f"{result.p95_ms:.1f}", f"{result.cpu_ms:.1f}"]
-        + [f"{result.added_s:.2f}", f"{result.megabytes:.1f}"]
+        [result.peer.name, *(f"{number:.1f}" for number in _times(result)), f"{result.added_s:.2f}"]
         for result in results
         if not result.reason
     ]
     return table(head, rows)
+
+
+def _times(result: Result) -> tuple[float, float, float, float]:
+    return result.p50_ms, result.p95_ms, result.cpu_ms, result.megabytes
 
 
 def _reasons(results: Sequence[Result]) -> str:
@@ -225,15 +233,15 @@ def _reasons(results: Sequence[Result]) -> str:
     for result in results:
         if result.reason:
             name = f"{result.peer.name} ({result.peer.note})" if result.peer.note else result.peer.name
-            reasons.setdefault((name, result.reason), []).append(result.test_set.name)
+            reasons.setdefault((name, result.reason), []).append(result.corpus.name)
     lines = [f"- {name}: {reason} [{', '.join(names)}]" for (name, reason), names in reasons.items()]
     return "\n".join(["Could not run:", "", *lines]) if lines else ""
 
 
 def _bars(results: Sequence[Result]) -> Iterator[Bar]:
     """Yield for each set whether we find the most, and whether we are faster than all that search by meaning."""
-    for name in dict.fromkeys(result.test_set.name for result in results):
-        ran = [result for result in results if result.test_set.name == name and not result.reason]
+    for name in dict.fromkeys(result.corpus.name for result in results):
+        ran = [result for result in results if result.corpus.name == name and not result.reason]
         others = [result for result in ran if not result.peer.name.startswith(OURS)]
         ours = next((result for result in ran if result not in others), None)
         if ours and others:

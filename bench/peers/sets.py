@@ -13,7 +13,7 @@ import math
 import random
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -46,7 +46,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class TestSet:
+class Corpus:
     """Documents and questions; each group of documents is a store of its own."""
 
     name: str
@@ -86,22 +86,25 @@ class TestSet:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The mean over all questions; `second` is nDCG@10 or MRR, see `TestSet.second_score`."""
+    """The mean over all questions; `second` is nDCG@10 or MRR, see `Corpus.second_score`."""
 
     recall: float
     second: float
 
 
-def read_set(folder: Path) -> TestSet:
+NOTHING_FOUND = Scores(0, 0)
+
+
+def read_set(folder: Path) -> Corpus:
     """Return a whole set; questions without an answer are left out."""
     documents, unreadable = _read(folder / "docs.jsonl")
     questions, _ = _read(folder / "queries.jsonl")
     wanted = tuple(_question(record) for record in questions if record["gold"])
     stored = tuple(_document(record) for record in documents)
-    return TestSet(folder.name, stored, wanted, tuple(unreadable), (len(stored), len(wanted)))
+    return Corpus(folder.name, stored, wanted, tuple(unreadable), (len(stored), len(wanted)))
 
 
-def take_sample(whole: TestSet, *, documents: int, questions: int) -> TestSet:
+def take_sample(whole: Corpus, *, documents: int, questions: int) -> Corpus:
     """Return about so many documents in whole groups, and at most so many of their questions; 0 is no limit."""
     chance = random.Random(f"{whole.name} {documents} {questions}")
     groups = _sample_groups(whole.documents, documents, chance)
@@ -111,13 +114,13 @@ def take_sample(whole: TestSet, *, documents: int, questions: int) -> TestSet:
     stored = tuple(document for document in whole.documents if document.group in groups)
     if len(groups) == 1 and 0 < documents < len(stored):
         stored = _thin_out(stored, asked, documents, chance)
-    return TestSet(whole.name, stored, asked, whole.unreadable, whole.whole)
+    return Corpus(whole.name, stored, asked, whole.unreadable, whole.whole)
 
 
-def score(test_set: TestSet, found: dict[str, Sequence[str]]) -> Scores:
+def score(corpus: Corpus, found: Mapping[str, Sequence[str]]) -> Scores:
     """Compare the documents found for each question with those that answer it."""
-    second = _reciprocal_rank if test_set.second_score == "MRR" else _ndcg
-    pairs = [(list(found[question.id])[:DEPTH], question.gold) for question in test_set.questions]
+    second = _reciprocal_rank if corpus.second_score == "MRR" else _ndcg
+    pairs = [(list(found[question.id])[:DEPTH], question.gold) for question in corpus.questions]
     return Scores(
         recall=statistics.mean(len(set(ids) & gold) / len(gold) for ids, gold in pairs),
         second=statistics.mean(second(ids, gold) for ids, gold in pairs),

@@ -42,9 +42,7 @@ class Store:
         for number, document in enumerate(documents):
             directory = f"n{number:06}"
             title = " ".join(document["text"].replace("/", " ").split())[:100]
-            written = _run(
-                write_note(title, document["text"], directory, project=self._project, output_format="json")
-            )
+            written = _run(write_note(title, document["text"], directory, project=self._project, output_format="json"))
             if written.get("error"):
                 raise RuntimeError(f"write_note: {written}")
             self._documents[directory] = document["id"]

@@ -2,8 +2,9 @@
 
 Each line of input is one store: `{"store": name, "documents": [{"id", "text", "time_ms"}, …], "queries": [{"id",
 "text"}, …]}`. The answers are `{"version"}` once, and for each store `{"added_s"}`, a line `{"query", "ids", "ms",
-"cpu_ms"}` per query, and `{"closed": name}`; or `{"error"}`, after which nothing follows. The adapter is a module beside this file
-whose `open_store(folder, option)` returns an object with `add(documents)`, `search(text, limit)` and `close()`.
+"cpu_ms"}` per query, and `{"closed": name}`; or `{"error"}`, after which nothing follows. The adapter is a module
+beside this file whose `open_store(folder, option)` returns an object with `add(documents)`, `search(text, limit)` and
+`close()`.
 
 Only `add` and `search` are timed: neither the start of Python nor the loading of a model counts. A store's first query
 is asked once before, so that the times are those of a warm store.
