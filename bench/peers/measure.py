@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.peers.environments import NotInstalled
-from bench.peers.peers import OURS, PEERS, WORDS, Peer
+from bench.peers.peers import LEFT_OUT, OURS, PEERS, WORDS, Peer
 from bench.peers.sets import NOTHING_FOUND, SETS, Corpus, Scores, read_set, score, take_sample
 from bench.report import Bar, Report, say, table
 from bench.workspace import Workspace
@@ -128,7 +128,7 @@ def _ask(peer: Peer, python: str, corpus: Corpus, folder: Path) -> list[dict[str
         process = subprocess.Popen(
             words,
             cwd=folder,
-            env={**os.environ, **_OFFLINE, "HOME": str(folder)},
+            env={**os.environ, **_OFFLINE, **dict(peer.variables), "HOME": str(folder)},
             stdin=requests,
             stdout=answers,
             stderr=errors,
@@ -228,14 +228,15 @@ def _times(result: Result) -> tuple[float, float, float, float]:
 
 
 def _reasons(results: Sequence[Result]) -> str:
-    """Return the list of peers that could not run, once for all sets where it is the same reason."""
+    """Return the list of peers that could not run; a reason stands once for all sets where it is the same."""
     reasons: dict[tuple[str, str], list[str]] = {}
     for result in results:
         if result.reason:
             name = f"{result.peer.name} ({result.peer.note})" if result.peer.note else result.peer.name
             reasons.setdefault((name, result.reason), []).append(result.corpus.name)
     lines = [f"- {name}: {reason} [{', '.join(names)}]" for (name, reason), names in reasons.items()]
-    return "\n".join(["Could not run:", "", *lines]) if lines else ""
+    lines += [f"- {name}: {reason}" for name, reason in LEFT_OUT.items()]
+    return "\n".join(["Could not run:", "", *lines])
 
 
 def _bars(results: Sequence[Result]) -> Iterator[Bar]:

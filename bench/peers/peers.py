@@ -33,11 +33,13 @@ class Peer:
     """None is the environment of this project."""
     option: str = ""
     note: str = ""
+    variables: tuple[tuple[str, str], ...] = ()
+    """Settings that it reads from the environment."""
 
 
 def our_peers() -> Iterator[Peer]:
-    """Yield learnt with each of its strategies; the first one is the default."""
-    for strategy in STRATEGIES:
+    """Yield learnt with each of its strategies, the default first."""
+    for strategy in sorted(STRATEGIES, key=lambda strategy: strategy != "hybrid"):
         by = {"hybrid": BOTH, "semantic": MEANING}.get(strategy, WORDS)
         yield Peer(f"{OURS} {strategy}", by, "peer_learnt", "learnt", option=strategy)
 
@@ -53,7 +55,8 @@ PEERS = (
         "peer_basic_memory",
         "basic-memory",
         Environment("basic-memory", ("basic-memory<0.24",), python=(3, 12)),
-        note="its model is a download, so it searches text",
+        note="text only: no model, no SQLite extensions",
+        variables=(("BASIC_MEMORY_SEMANTIC_SEARCH_ENABLED", "false"),),
     ),
     Peer("mem0", MEANING, "peer_mem0", "mem0ai", _SEMANTIC, note="`infer=False`"),
     Peer("txtai", MEANING, "peer_txtai", "txtai", _SEMANTIC, option="dense"),
@@ -83,3 +86,8 @@ PEERS = (
         note="asks an LLM on each write",
     ),
 )
+
+# Not tried, because they offer nothing that could be tried here.
+LEFT_OUT = {
+    "memori": "it keeps conversations with an LLM that it wraps, or sends them to its service; no call stores a text",
+}

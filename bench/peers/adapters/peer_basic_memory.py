@@ -1,7 +1,7 @@
 """basic-memory through its own tools: a project per store, `write_note` and `search_notes`.
 
-Its search by meaning needs a model that is a download, and a Python whose SQLite loads extensions; it is switched off,
-and it searches by text alone. A note's title is the beginning of the document; each note is in a directory of its own,
+Its search by meaning needs a model that is a download, and a Python whose SQLite loads extensions; without
+them that is switched off, and it searches by text alone. A note's title is the beginning of the document; each note is in a directory of its own,
 because titles may repeat.
 """
 
@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 os.environ["BASIC_MEMORY_CONFIG_DIR"] = str(Path(sys.argv[4]) / "basic-memory")
-os.environ["BASIC_MEMORY_SEMANTIC_SEARCH_ENABLED"] = "false"
 
 from basic_memory import db
 from basic_memory.config import ConfigManager
