@@ -1,8 +1,8 @@
 """basic-memory through its own tools: a project per store, `write_note` and `search_notes`.
 
-Its search by meaning needs a model that is a download, and a Python whose SQLite loads extensions; without
-them that is switched off, and it searches by text alone. A note's title is the beginning of the document; each note is in a directory of its own,
-because titles may repeat.
+Its search by meaning needs a model that is a download, and a Python whose SQLite loads extensions; without them that is
+switched off, and it searches by text alone. A note's title is the beginning of the document; each note is in a
+directory of its own, because titles may repeat.
 """
 
 from __future__ import annotations
