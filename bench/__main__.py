@@ -54,7 +54,7 @@ PARTS: dict[str, Callable[[Workspace], Report]] = {
     "agents": agents.measure,
     "peers": peers.measure,
 }
-# It installs other programs and takes an hour, so it runs only when it is asked for.
+# It installs other programs and takes long, so it runs only when it is asked for.
 ONLY_WHEN_NAMED = {"peers"}
 
 

@@ -25,21 +25,23 @@ from typing import Any, TextIO
 LIMIT = 10
 
 
-def main() -> int:
-    """Serve every store of the input, and return the exit code."""
+def main() -> None:
+    """Serve every store of the input."""
     adapter, option, distribution, folder = sys.argv[1:]
     answers = _take_stdout()
-    try:
-        peer = importlib.import_module(adapter)
-        _answer(answers, version=metadata.version(distribution))
-        for line in sys.stdin:
-            request = json.loads(line)
-            _serve(peer, option, Path(folder) / f"store-{request['store']}", request, answers)
-    except Exception as error:  # whatever a peer raises is the reason why it is not measured
-        _answer(answers, error=f"{type(error).__name__}: {error}")
-        traceback.print_exc()
-        return 1
-    return 0
+    sys.excepthook = lambda kind, error, trace: _fail(answers, error)
+    peer = importlib.import_module(adapter)
+    _answer(answers, version=metadata.version(distribution))
+    for line in sys.stdin:
+        request = json.loads(line)
+        _serve(peer, option, Path(folder) / f"store-{request['store']}", request, answers)
+
+
+def _fail(answers: TextIO, error: BaseException) -> None:
+    """Answer with an error that nobody handled: it is the reason why a peer is not measured."""
+    traceback.print_exception(error)
+    _answer(answers, error=f"{type(error).__name__}: {error}")
+    _end(1)
 
 
 def _take_stdout() -> TextIO:
@@ -71,7 +73,12 @@ def _answer(answers: TextIO, **fields: Any) -> None:
     answers.flush()
 
 
-if __name__ == "__main__":
-    code = main()
+def _end(code: int) -> None:
+    """End at once: threads that a peer leaves behind do not keep the process alive."""
     sys.stderr.flush()
-    os._exit(code)  # threads that a peer leaves behind do not keep the process alive
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    main()
+    _end(0)
