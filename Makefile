@@ -7,10 +7,10 @@ SHARE ?= 1
 SEED ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test wheel clients check soak bench docs clean
+.PHONY: help setup demo test wheel clients check soak bench bench-peers docs clean
 
 help: ## Show this help
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 13
 
 setup: $(READY) ## Make .venv with everything that tests need
 
@@ -39,6 +39,10 @@ soak: $(READY) ## Run the counted suites in full (SHARE=0.1 for a tenth, SEED=n 
 bench: $(READY) ## Measure, and print the results as Markdown
 	@$(BIN)/python -m compileall -q src
 	@$(BIN)/python -m bench
+
+bench-peers: $(READY) ## Compare with other memories, which pip installs once into the user's cache (about 6 GB)
+	@$(BIN)/python -m compileall -q src
+	@$(BIN)/python -m bench peers
 
 docs: $(READY) ## Write the generated pages of docs/ and files of plugin/
 	@$(BIN)/python -m tools.generate_docs
