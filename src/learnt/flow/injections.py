@@ -91,9 +91,8 @@ def asks_for_marks(context: Context, task: Task, shown: Iterable[Learning]) -> b
     if any(brief.created_at >= task.fresh_since and brief.receipt.get("asks_marks", True) for brief in pending):
         return False
     database = context.store.database
-    origin = tasks.find_origin(database, task.id) if not task.fresh_since else None
-    both = [task.id, origin.id] if origin else [task.id]
-    return not happened.was_asked_for_marks(database, both, since=task.fresh_since)
+    copied = [task.based_on] if task.based_on and task.type == "session" and not task.fresh_since else []
+    return not happened.was_asked_for_marks(database, [task.id, *copied], since=task.fresh_since)
 
 
 def find_origin(context: Context, task: str, transcript: str) -> str:
@@ -105,7 +104,10 @@ def find_origin(context: Context, task: str, transcript: str) -> str:
 
 def _list_briefs(transcript: str) -> list[str]:
     """Return the ids of the last briefs in a transcript, the last one first."""
-    found = re.findall(rb'learnt-brief id=\\*"(brief_\w{1,60})', read_transcript_end(transcript))
+    content = read_transcript_end(transcript)
+    if b"learnt-brief" not in content:  # compiling the expression would take longer
+        return []
+    found = re.findall(rb'learnt-brief id=\\*"(brief_\w{1,60})', content)
     return list(dict.fromkeys(id.decode() for id in reversed(found)))[:_MAX_BRIEFS]
 
 
