@@ -126,13 +126,9 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
 
 
 @pytest.fixture
-def database(engine: str, project: Path, request: pytest.FixtureRequest) -> Iterator[str]:
-    """Settle where the project keeps its learnings; yield the address, empty for SQLite."""
-    if engine == "sqlite":
-        yield ""
-        return
-    with request.getfixturevalue("postgres").lend() as address:
-        yield _settle(project, address)
+def database(engine: str, project: Path, request: pytest.FixtureRequest) -> str:
+    """Settle where the project keeps its learnings; return the address, empty for SQLite."""
+    return "" if engine == "sqlite" else _settle(project, request.getfixturevalue("postgres").address())
 
 
 @pytest.fixture

@@ -14,31 +14,10 @@ import pwd
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
 from tests.support.stores import make_tables
-
-# A process that a test left may still write to its database, so a database is lent again only after some others.
-_RESTING = 8
-_MOST_BYTES_ADDED = 4_000_000
-# All that defines tables, and the migrations that made them. It is the same in every copy that nobody has changed.
-_SHAPE = """
-    select md5(string_agg(entry, ' ' order by entry))
-      from (select 'class' || c.oid || '/' || c.xmin as entry
-              from pg_class c join pg_namespace n on n.oid = c.relnamespace
-             where n.nspname !~ '^(pg_|information_schema)'
-            union all
-            select 'column' || a.attrelid || '/' || a.attnum || '/' || a.xmin
-              from pg_attribute a join pg_class c on c.oid = a.attrelid join pg_namespace n on n.oid = c.relnamespace
-             where n.nspname !~ '^(pg_|information_schema)'
-            union all
-            select 'migration' || number || '/' || xmin from migration) as entries
-"""
-_OTHERS = "select count(*) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
-_TABLES = "select quote_ident(tablename) from pg_tables where schemaname = 'public' and tablename <> 'migration'"
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "learnt-tests"
 
@@ -61,7 +40,7 @@ def _wheels() -> list[Path]:
 
 
 class PostgresServer:
-    """One server on a Unix socket; each call of `address()` creates a new database, `lend()` may empty a used one."""
+    """One server on a Unix socket; each call of `address()` creates a new database."""
 
     def __init__(self, binaries: Path) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="learnt-pg-"))
@@ -69,8 +48,6 @@ class PostgresServer:
         self._binaries = self._reachable(binaries)
         self._databases = 0
         self._with_tables = ""
-        self._shape: tuple[str, int] | None = None
-        self._used: list[str] = []
 
     def __enter__(self) -> Self:
         data = self._folder / "data"
@@ -101,43 +78,6 @@ class PostgresServer:
     def address(self, *, empty: bool = False) -> str:
         """Create a database with learnt's tables, or an empty one, and return its address."""
         return self._create(template="template1" if empty else self._template())
-
-    @contextmanager
-    def lend(self) -> Iterator[str]:
-        """Lend the address of a database with learnt's tables, all of them empty."""
-        address = self._used.pop(0) if len(self._used) > _RESTING else ""
-        if not address or not self._empty(address):
-            address = self.address()
-        yield address
-        self._used.append(address)
-
-    def _empty(self, address: str) -> bool:
-        """Empty the tables of a database; return False if it cannot be told from a new one by that."""
-        import psycopg
-
-        if self._shape is None:
-            self._shape = self._look(self.address())
-        try:
-            shape, size = self._look(address)
-            if shape != self._shape[0] or size > self._shape[1] + _MOST_BYTES_ADDED:
-                return False
-            with psycopg.connect(address, autocommit=True) as connection:
-                if connection.execute(_OTHERS).fetchone() != (0,):
-                    return False
-                tables = [f"delete from {name}" for (name,) in connection.execute(_TABLES)]
-                connection.execute(f"set session_replication_role = replica; {'; '.join(tables)}".encode())
-        except psycopg.Error:
-            return False
-        return True
-
-    def _look(self, address: str) -> tuple[str, int]:
-        """Return a digest of what defines a database's tables, and the database's size."""
-        import psycopg
-
-        with psycopg.connect(address, autocommit=True) as connection:
-            row = connection.execute(f"select ({_SHAPE}), pg_database_size(current_database())").fetchone()
-        assert row
-        return row[0], row[1]
 
     def _template(self) -> str:
         if not self._with_tables:
