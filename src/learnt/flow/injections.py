@@ -90,7 +90,7 @@ def asks_for_marks(context: Context, task: Task, shown: Iterable[Learning]) -> b
     if any(brief.created_at >= task.fresh_since and brief.receipt.get("asks_marks", True) for brief in pending):
         return False
     database = context.store.database
-    return not happened.was_asked_for_marks(database, _with_origin(context, task), since=task.fresh_since)
+    return not happened.was_asked_for_marks(database, _with_origin(task), since=task.fresh_since)
 
 
 def list_indexed(context: Context, task: Task) -> set[str]:
@@ -104,13 +104,13 @@ def list_indexed(context: Context, task: Task) -> set[str]:
         for entry in brief.receipt.get("index", ())
     }
     database = context.store.database
-    return listed | happened.list_indexed(database, _with_origin(context, task), since=task.fresh_since)
+    return listed | happened.list_indexed(database, _with_origin(task), since=task.fresh_since)
 
 
-def _with_origin(context: Context, task: Task) -> list[str]:
+def _with_origin(task: Task) -> list[str]:
     """Return a conversation and the one that it continues, unless it was compacted or cleared since."""
-    origin = tasks.find_origin(context.store.database, task.id) if not task.fresh_since else None
-    return [task.id, origin.id] if origin else [task.id]
+    copied = [task.based_on] if task.based_on and task.type == "session" and not task.fresh_since else []
+    return [task.id, *copied]
 
 
 def find_origin(context: Context, task: str, transcript: str) -> str:
@@ -122,7 +122,10 @@ def find_origin(context: Context, task: str, transcript: str) -> str:
 
 def _list_briefs(transcript: str) -> list[str]:
     """Return the ids of the last briefs in a transcript, the last one first."""
-    found = re.findall(rb'learnt-brief id=\\*"(brief_\w{1,60})', read_transcript_end(transcript))
+    content = read_transcript_end(transcript)
+    if b"learnt-brief" not in content:  # compiling the expression would take longer
+        return []
+    found = re.findall(rb'learnt-brief id=\\*"(brief_\w{1,60})', content)
     return list(dict.fromkeys(id.decode() for id in reversed(found)))[:_MAX_BRIEFS]
 
 

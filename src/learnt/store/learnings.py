@@ -58,6 +58,7 @@ _FOLDED = """
 """
 SIMILAR_TO = "similar to "  # the start of an event's reason, followed by a learning's id
 _MAX_IN_A_FILE = 5_000
+_ROWS_PER_CANDIDATE = 4
 _STAMP = "stamp of learnings"
 _AGED_UNTIL = "learnings aged until"
 _AGED_AT = "learnings aged at"
@@ -454,10 +455,24 @@ def standing_candidates(database: Database, which: Filter, *, limit: int, helpfu
 
 
 def _candidates_of(database: Database, which: Filter, category: str, limit: int) -> list[Row]:
-    where, parameters = which.replace(category=category, in_categories=()).conditions(database)
+    """Return the foremost learnings of a category that a filter allows.
+
+    Mostly, they are among the first rows of the index, so all others are read only if these are not enough.
+    """
+    wanted = which.replace(category=category, in_categories=())
+    first = _foremost(database, Filter(status=which.status, category=category), wanted, _ROWS_PER_CANDIDATE * limit)
+    fitting = [row for row in first if row["fits"]][:limit]
+    is_enough = len(fitting) == limit or len(first) < _ROWS_PER_CANDIDATE * limit
+    return fitting if is_enough else _foremost(database, wanted, wanted, limit)
+
+
+def _foremost(database: Database, among: Filter, wanted: Filter, limit: int) -> list[Row]:
+    """Return the foremost learnings among some, and whether each is wanted."""
+    (where, _), (fits, parameters) = among.conditions(database), wanted.conditions(database)
     return database.rows(
         f"""
-        select pinned, times_helpful - times_not_helpful as helped, recurrences, created_at, id
+        select pinned, times_helpful - times_not_helpful as helped, recurrences, created_at, id,
+               case when {fits} then 1 else 0 end as fits
           from learning
          where {where}
          order by pinned desc, times_helpful - times_not_helpful desc, recurrences desc, created_at desc, id desc

@@ -224,16 +224,16 @@ class PostgresDatabase(Database):
     def analyze(self) -> None:
         self.run(f"analyze {_TABLES_TO_SEARCH}", {})
 
-    def has_table(self, name: str) -> bool:
+    def which_tables(self, *names: str) -> list[str]:
         # `to_regclass` is not used, because it can cache that the table was missing.
-        return self.has(
-            """
+        return self.column(
+            f"""
             select tablename
               from pg_catalog.pg_tables
              where schemaname = any (current_schemas(false))
-               and tablename = :name
+               and {self.one_of("tablename", "names")}
             """,
-            name=name,
+            names=self.list_value(names),
         )
 
     def check(self) -> list[str]:
