@@ -18,7 +18,7 @@ from learnt.flow.rules_files import RulesFiles
 from learnt.model import PARAGRAPHS, TAG_LIMIT, Event, Learning, Value, new_id, text_id
 from learnt.store import BACKUPS_FOLDER, learnings
 from learnt.store.backup import back_up, open_backup, restore
-from learnt.store.index import Filter
+from learnt.store.index import Filter, Prepared
 from learnt.store.learnings import Change
 from learnt.text.entries import read_entries
 from learnt.text.records import PLACE, read_fields
@@ -26,7 +26,7 @@ from learnt.text.triggers import refuse_wild_patterns
 from learnt.weigh import confidence
 from learnt.weigh.confidence import NOBODY, PERSON, STATEMENT_FIELDS, after_agents_edit, is_persons
 
-_BATCH = 1_000
+_BATCH = 4_000
 TEMPLATE_TAG = "template"
 # Included templates: common learnings to start a project with, as Markdown entries.
 _TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")
@@ -119,7 +119,8 @@ class Transfer:
         done = 0
         for batch in _batches(safe):
             now = self._context.clock()
-            entries = [(record, _check(record, now=now + place, number=done + place + 1)) for place, record in batch]
+            # This takes longest, and other processes can write meanwhile.
+            entries = [_Entry(record, now + place, done + place + 1, as_is=as_is) for place, record in batch]
             with self._store.transaction():
                 self._store.database.lock_words()  # so that two imports do not add the same learning
                 change = self._context.change("import", at=now, reason=id)
@@ -279,22 +280,19 @@ class Transfer:
         learnings.add(database, learning, change)
         return True
 
-    def _import_batch(
-        self, entries: Sequence[tuple[dict[str, Any], Learning]], change: Change, *, as_is: bool
-    ) -> Iterator[str]:
-        """Within a transaction: import records, the new ones together; yield what became of each, in any order."""
+    def _import_batch(self, entries: Sequence[_Entry], change: Change, *, as_is: bool) -> Iterator[str]:
+        """Within a transaction: import records, the new ones together; yield what became of each."""
         database = self._store.database
-        known = learnings.existing(database, [learning.id for _, learning in entries])
-        new: list[Learning] = []
-        for record, learning in entries:
+        known = learnings.existing(database, [entry.prepared.learning.id for entry in entries])
+        new: list[Prepared] = []
+        for entry in entries:
+            learning = entry.prepared.learning
             if learning.id in known or learning.superseded_by:
                 learnings.add_imported(database, new, change)  # it may be about one of these
                 new = []
-                yield self._import_record(record, learning, change, as_is=as_is)
+                yield self._import_record(entry.record, learning, change, as_is=as_is)
             else:
-                new.append(
-                    learning if as_is else _read_record(_without_claims(record, known=False), now=learning.created_at)
-                )
+                new.append(entry.prepared)
                 yield "added"
             known.add(learning.id)
         learnings.add_imported(database, new, change)
@@ -303,12 +301,12 @@ class Transfer:
         """Add or update a learning; fields that the record lacks stay unchanged."""
         database = self._store.database
         stored = learnings.find(database, learning.id, for_update=True)
-        if not as_is:
-            record = _without_claims(record, known=stored is not None)
+        if not as_is and stored is not None:
+            record = _without_claims(record, known=True)
             learning = _read_record(record, now=learning.created_at)
         refuse_circle(self._context, learning.id, learning.superseded_by)
         if stored is None:
-            learnings.add_imported(database, [learning], change)
+            learnings.add_imported(database, [Prepared(learning)], change)
             return "added"
         stated = [name for name in record if name not in ("updated_at", *(() if as_is else ("vouched",)), *PLACE)]
         changes = {name: getattr(learning, name) for name in stated}
@@ -324,6 +322,16 @@ class Transfer:
         decide = (lambda _: changes) if as_is else (lambda known: after_agents_edit(known, changes))
         learnings.change(database, learning.id, decide, change)
         return "updated"
+
+
+class _Entry:
+    """A record of an import, and the learning in it."""
+
+    __slots__ = ("prepared", "record")
+
+    def __init__(self, record: dict[str, Any], now: int, number: int, *, as_is: bool) -> None:
+        self.record = record if as_is else _without_claims(record, known=False)
+        self.prepared = Prepared(_check(self.record, now=now, number=number))
 
 
 def _batches(records: Iterable[dict[str, Any]]) -> Iterator[list[tuple[int, dict[str, Any]]]]:

@@ -13,6 +13,7 @@ from learnt.model import KINDS, STATUSES, Learning, Value
 from learnt.store import vectors
 from learnt.store.database import SEARCHED_FIELDS, CutWords, insert_statement
 from learnt.system import watched
+from learnt.text.meaning import embed
 from learnt.text.triggers import anchor_of
 from learnt.text.words import JOINED, indexed_words
 
@@ -176,18 +177,33 @@ class Counts(Value):
     frequencies: Mapping[str, int]
 
 
+class Prepared:
+    """A learning with what the index holds of it; it is prepared outside transactions, because that takes long."""
+
+    __slots__ = ("cut", "learning", "vector")
+
+    def __init__(self, learning: Learning) -> None:
+        self.learning = learning
+        by_field = [indexed_words(text_of(learning, field)) for field in FIELDS]
+        # The length includes only the words of the text, not the additional forms of identifiers.
+        own = [word for words in by_field for word in words if not word.startswith(JOINED)]
+        self.cut = CutWords(learning.id, by_field, len(own))
+        self.vector = embed(own)
+
+
 def put(database: Database, learning: Learning) -> None:
     """Index a learning, replacing its old entry."""
     remove(database, learning.id)
-    put_new(database, [(learning, _number_of(database, learning.id))])
+    put_new(database, [Prepared(learning)], number=_number_of(database, learning.id))
 
 
-def put_new(database: Database, numbered: Sequence[tuple[Learning, int]]) -> None:
-    """Index learnings that are not indexed, with their numbers; many at once are faster than one by one."""
-    entries = [_cut(learning, number) for learning, number in numbered]
-    database.put_words(entries)
-    vectors.put(database, entries)
-    _put_triggers(database, [learning for learning, _ in numbered])
+def put_new(database: Database, learnings: Sequence[Prepared], *, number: int) -> None:
+    """Index learnings that are not indexed, from this number on; many at once are faster than one by one."""
+    for place, prepared in enumerate(learnings, number):
+        prepared.cut.number = place
+    database.put_words([prepared.cut for prepared in learnings])
+    vectors.put(database, {prepared.cut.number: prepared.vector for prepared in learnings if prepared.vector})
+    _put_triggers(database, [prepared.learning for prepared in learnings])
 
 
 def put_cut(database: Database, rows: Sequence[Row]) -> None:
@@ -195,10 +211,9 @@ def put_cut(database: Database, rows: Sequence[Row]) -> None:
     ids = database.list_value([row["learning"] for row in rows])
     sql = f"select id, number from learning where project = :project and {database.one_of('id', 'ids')}"
     numbers = {row["id"]: row["number"] for row in database.rows(sql, ids=ids)}
-    entries = [
-        CutWords(row["learning"], numbers[row["learning"]], [row[field].split() for field in FIELDS], row["length"])
-        for row in rows
-    ]
+    entries = [CutWords(row["learning"], [row[field].split() for field in FIELDS], row["length"]) for row in rows]
+    for entry in entries:
+        entry.number = numbers[entry.learning]
     database.put_words(entries)
 
 
@@ -225,13 +240,6 @@ def next_number(database: Database) -> int:
 def _number_of(database: Database, id: str) -> int:
     """Return a learning's number; 0 if there is no such learning."""
     return int(database.value("select number from learning where project = :project and id = :id", id=id) or 0)
-
-
-def _cut(learning: Learning, number: int) -> CutWords:
-    by_field = [indexed_words(text_of(learning, field)) for field in FIELDS]
-    # The length includes only the words of the text, not the additional forms of identifiers.
-    length = sum(not word.startswith(JOINED) for words in by_field for word in words)
-    return CutWords(learning.id, number, by_field, length)
 
 
 def counts(database: Database, wanted: Sequence[str]) -> Counts:

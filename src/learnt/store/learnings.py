@@ -85,15 +85,16 @@ class Change(Value):
 
 def add(database: Database, learning: Learning, change: Change) -> None:
     """Insert a learning and the event that records its creation."""
+    prepared = index.Prepared(learning)
     database.lock_words()
     number = index.next_number(database)
     database.insert("learning", {**_row(learning), "number": number})
-    index.put_new(database, [(learning, number)])
+    index.put_new(database, [prepared], number=number)
     renew_stamp(database)
     _append_event(database, learning, change, old={}, new=_difference(_BLANK, learning)[1])
 
 
-def add_imported(database: Database, learnings: Sequence[Learning], change: Change) -> None:
+def add_imported(database: Database, learnings: Sequence[index.Prepared], change: Change) -> None:
     """Insert new learnings of an import; their events are stored together, see `unfold`."""
     if not learnings:
         return
@@ -101,9 +102,11 @@ def add_imported(database: Database, learnings: Sequence[Learning], change: Chan
     batch = int(database.value("select max(number) as last from import_batch where project = :project") or 0) + 1
     database.insert("import_batch", {"number": batch, "id": change.reason, "at": change.at, "who": change.who})
     first = index.next_number(database)
-    numbered = [(learning, number) for number, learning in enumerate(learnings, first)]
-    database.execute_many(_INSERT, [{**_row(learning), "number": n, "batch": batch} for learning, n in numbered])
-    index.put_new(database, numbered)
+    rows = [_row(prepared.learning) for prepared in learnings]
+    for number, row in enumerate(rows, first):
+        row |= {"number": number, "batch": batch}
+    database.execute_many(_INSERT, rows)
+    index.put_new(database, learnings, number=first)
     renew_stamp(database)
 
 
@@ -490,13 +493,14 @@ def index_project(database: Database) -> None:
     """Index all learnings in this project anew, and give them the numbers of their order."""
     index.clear(database)
     database.execute("update learning set number = null where project = :project")
-    number = 0
+    first = 1
     for some in _in_batches(each(database, Filter(status=None))):
-        numbered = [(learning, number + place) for place, learning in enumerate(some, 1)]
-        rows = [{"id": learning.id, "number": place, **_derived(learning)} for learning, place in numbered]
+        rows = [
+            {"id": learning.id, "number": number, **_derived(learning)} for number, learning in enumerate(some, first)
+        ]
         database.execute_many(_NUMBER, rows)
-        index.put_new(database, numbered)
-        number += len(some)
+        index.put_new(database, [index.Prepared(learning) for learning in some], number=first)
+        first += len(some)
 
 
 def _in_batches(learnings: Iterator[Learning]) -> Iterator[list[Learning]]:

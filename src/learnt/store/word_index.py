@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     import apsw
 
+    from learnt.store.database import CutWords
+
 _FIELD_END = "\n"
 _FIRST = 32  # the characters before it are for other uses
 _SURROGATES, _SURROGATES_END = 0xD800, 0xE000
@@ -28,9 +30,8 @@ COMPARED = 4  # so many times more learnings than wanted are compared by how oft
 
 _COUNT = """
     insert into word (project, word, learnings)
-    values (:project, :word, :learnings)
+    values (?, ?, ?)
         on conflict (project, word) do update set learnings = learnings + excluded.learnings
-    returning number
 """
 
 
@@ -64,23 +65,42 @@ class WordIndex:
         self._fields = fields
         self._spelt: dict[str, str] = {}
         """The words that characters stand for, as far as they have been looked up; a number never changes its word."""
+        self._known: dict[str, str] = {}
+        """The characters that stand for words that were counted lately."""
+        self._known_at: object = None
 
     def count(self, learnings: Mapping[str, int]) -> dict[str, str]:
-        """Add to the counts of words; return the characters that stand for the words."""
-        rows = [{"project": self._project, "word": word, "learnings": number} for word, number in learnings.items()]
-        numbers = self._connection.executemany(_COUNT, rows)
-        return {word: encode(number) for word, (number,) in zip(learnings, numbers, strict=True)}
+        """Add to the counts of words; return the characters that stand for the words, and perhaps for others."""
+        # In the order of the index, they are found faster.
+        rows = [(self._project, word, number) for word, number in sorted(learnings.items())]
+        self._connection.executemany(_COUNT, rows)
+        if self._version() != self._known_at or len(self._known) > _MAX_KNOWN:
+            self._known.clear()  # another process may have deleted words
+            self._known_at = self._version()
+        self._known.update(self._letters(learnings.keys() - self._known.keys()))
+        return self._known
 
-    def put(self, entries: Iterable[tuple[int, Sequence[Sequence[str]], int]], letters: Mapping[str, str]) -> None:
-        """Store the words of learnings, which are given by number, words of each field and length."""
+    def _version(self) -> object:
+        """Return what changes when another connection changes the file."""
+        return self._connection.pragma("data_version")
+
+    def put(self, entries: Sequence[CutWords], letters: Mapping[str, str]) -> None:
+        """Store the words of learnings."""
         rows = [
-            (number, _FIELD_END.join(["".join([letters[word] for word in words]) for words in by_field]), length)
-            for number, by_field, length in entries
+            (
+                entry.number,
+                _FIELD_END.join(["".join([letters[word] for word in words]) for words in entry.by_field]),
+                entry.length,
+            )
+            for entry in entries
         ]
         self._connection.executemany("insert into learning_words (number, words, length) values (?, ?, ?)", rows)
+        numbers = {
+            word: str(next(decode(letters[word]))) for word in {word for entry in entries for word in entry.distinct()}
+        }
         self._connection.executemany(
             "insert into learning_index (rowid, words) values (?, ?)",
-            [(number, _as_tokens(words)) for number, words, _ in rows],
+            [(entry.number, " ".join([numbers[word] for word in entry.distinct()])) for entry in entries],
         )
 
     def remove(self, number: int) -> tuple[list[str], int] | None:
@@ -97,12 +117,17 @@ class WordIndex:
         self._spell([words])
         return sorted({self._spelt[letter] for letter in _letters_of(words) if letter in self._spelt}), length
 
+    def forget(self) -> None:
+        """Look up all words again: some have been deleted."""
+        self._spelt.clear()
+        self._known.clear()
+
     def clear(self) -> None:
         """Remove everything."""
+        self.forget()
         for table in ("learning_words", "word"):
             self._connection.execute(f"delete from {table}")
         self._connection.execute("insert into learning_index (learning_index) values ('delete-all')")
-        self._spelt.clear()
 
     def rank(self, weights: Mapping[str, float], *, floor: int, limit: int) -> list[int]:
         """Return the numbers of the learnings that match the words best; if `limit` is -1, of all that match any."""

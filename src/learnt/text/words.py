@@ -79,6 +79,7 @@ def _find_chunks(text: str) -> list[str]:
     return _CHUNK.findall(re.sub(_CONTRACTION, "", text) if has_contraction else text)
 
 
+@lru_cache(maxsize=50_000)
 def _index_chunk(chunk: str) -> list[str]:
     """Return a chunk's words and its joined parts: +reuse for `re-use`, +httpserver for `HTTPServer`."""
     own = _split_chunk(chunk)
