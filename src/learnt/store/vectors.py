@@ -11,7 +11,7 @@ In a large store only the first dimensions are looked at, so that a search stays
 from __future__ import annotations
 
 from learnt.store.database import insert_statement
-from learnt.text.meaning import MODEL, likeness
+from learnt.text.meaning import MODEL, likenesses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -94,7 +94,8 @@ def find(database: Database, vector: bytes, which: Condition, *, limit: int) -> 
         numbers=database.list_value(numbers),
         **parameters,
     )
-    found = [(row["id"], likeness(vector, row["vector"])) for row in rows if len(row["vector"]) == len(vector)]
+    whole = [row for row in rows if isinstance(row["vector"], bytes) and len(row["vector"]) == len(vector)]
+    found = zip([row["id"] for row in whole], likenesses(vector, [row["vector"] for row in whole]), strict=True)
     return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:limit]
 
 
