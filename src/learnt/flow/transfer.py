@@ -18,8 +18,9 @@ from learnt.flow.rules_files import RulesFiles
 from learnt.model import PARAGRAPHS, TAG_LIMIT, Event, Learning, Value, new_id, text_id
 from learnt.store import BACKUPS_FOLDER, learnings
 from learnt.store.backup import back_up, open_backup, restore
-from learnt.store.index import Filter, Prepared
-from learnt.store.learnings import Change
+from learnt.store.index import Filter
+from learnt.store.learnings import Change, Prepared
+from learnt.system.ahead import work_ahead
 from learnt.text.entries import read_entries
 from learnt.text.records import PLACE, read_fields
 from learnt.text.triggers import refuse_wild_patterns
@@ -117,17 +118,15 @@ class Transfer:
             self._read_all(records) if is_list else map(self._context.redact_record, records)
         )
         done = 0
-        for batch in _batches(safe):
-            now = self._context.clock()
-            # This takes longest, and other processes can write meanwhile.
-            entries = [_Entry(record, now + place, done + place + 1, as_is=as_is) for place, record in batch]
+        # What takes longest is done by a second process, and between the transactions.
+        for batch, prepared in work_ahead(partial(_prepare, as_is=as_is), self._batches(safe)):
+            change = self._context.change("import", at=batch.now, reason=id)
             with self._store.transaction():
                 self._store.database.lock_words()  # so that two imports do not add the same learning
-                change = self._context.change("import", at=now, reason=id)
-                for outcome in self._import_batch(entries, change, as_is=as_is):
+                for outcome in self._import_batch(batch, map(Prepared.from_plain, prepared), change, as_is=as_is):
                     counts[outcome] += 1
             progress(done)
-            done += len(batch)
+            done += len(batch.records)
         self._store.analyze_if_many(counts["added"] + counts["updated"])
         return ImportReport(id=id, **counts)
 
@@ -280,33 +279,44 @@ class Transfer:
         learnings.add(database, learning, change)
         return True
 
-    def _import_batch(self, entries: Sequence[_Entry], change: Change, *, as_is: bool) -> Iterator[str]:
+    def _batches(self, records: Iterable[dict[str, Any]]) -> Iterator[_Batch]:
+        """Yield records in batches, each with the time of its import."""
+        waiting = iter(records)
+        first = 1
+        while batch := list(islice(waiting, _BATCH)):
+            yield _Batch(first=first, now=self._context.clock(), records=batch)
+            first += len(batch)
+
+    def _import_batch(
+        self, batch: _Batch, prepared: Iterable[Prepared], change: Change, *, as_is: bool
+    ) -> Iterator[str]:
         """Within a transaction: import records, the new ones together; yield what became of each."""
         database = self._store.database
-        known = learnings.existing(database, [entry.prepared.learning.id for entry in entries])
+        entries = list(prepared)
+        known = learnings.existing(database, [entry.row["id"] for entry in entries])
         new: list[Prepared] = []
-        for entry in entries:
-            learning = entry.prepared.learning
-            if learning.id in known or learning.superseded_by:
+        for place, entry in enumerate(entries):
+            if entry.row["id"] in known or entry.row["superseded_by"]:
                 learnings.add_imported(database, new, change)  # it may be about one of these
                 new = []
-                yield self._import_record(entry.record, learning, change, as_is=as_is)
+                yield self._import_record(batch.records[place], batch.now + place, change, as_is=as_is)
             else:
-                new.append(entry.prepared)
+                new.append(entry)
                 yield "added"
-            known.add(learning.id)
+            known.add(entry.row["id"])
         learnings.add_imported(database, new, change)
 
-    def _import_record(self, record: dict[str, Any], learning: Learning, change: Change, *, as_is: bool) -> str:
+    def _import_record(self, record: dict[str, Any], now: int, change: Change, *, as_is: bool) -> str:
         """Add or update a learning; fields that the record lacks stay unchanged."""
         database = self._store.database
-        stored = learnings.find(database, learning.id, for_update=True)
-        if not as_is and stored is not None:
-            record = _without_claims(record, known=True)
-            learning = _read_record(record, now=learning.created_at)
-        refuse_circle(self._context, learning.id, learning.superseded_by)
+        id = _read_record(record, now=now).id
+        stored = learnings.find(database, id, for_update=True)
+        if not as_is:
+            record = _without_claims(record, known=stored is not None)
+        learning = _read_record(record, now=now)
+        refuse_circle(self._context, id, learning.superseded_by)
         if stored is None:
-            learnings.add_imported(database, [Prepared(learning)], change)
+            learnings.add_imported(database, [Prepared.of(learning)], change)
             return "added"
         stated = [name for name in record if name not in ("updated_at", *(() if as_is else ("vouched",)), *PLACE)]
         changes = {name: getattr(learning, name) for name in stated}
@@ -324,21 +334,25 @@ class Transfer:
         return "updated"
 
 
-class _Entry:
-    """A record of an import, and the learning in it."""
+class _Batch(Value):
+    """Some records of an import, the number of the first one, and when they are imported."""
 
-    __slots__ = ("prepared", "record")
-
-    def __init__(self, record: dict[str, Any], now: int, number: int, *, as_is: bool) -> None:
-        self.record = record if as_is else _without_claims(record, known=False)
-        self.prepared = Prepared(_check(self.record, now=now, number=number))
+    first: int
+    now: int
+    records: list[dict[str, Any]]
 
 
-def _batches(records: Iterable[dict[str, Any]]) -> Iterator[list[tuple[int, dict[str, Any]]]]:
-    """Yield records in batches, with their places in the batch."""
-    places = enumerate(records)
-    while batch := [(place % _BATCH, record) for place, record in islice(places, _BATCH)]:
-        yield batch
+def _prepare(batch: _Batch, *, as_is: bool) -> list[tuple[Any, ...]]:
+    """Return what is written of each record, as if all were new; raise if one is invalid."""
+    prepared = []
+    for place, record in enumerate(batch.records):
+        # Entries without a time keep the order in which the file lists them.
+        now = batch.now + place
+        learning = _check(record, now=now, number=batch.first + place)
+        if not as_is:
+            learning = _read_record(_without_claims(record, known=False), now=now)
+        prepared.append(Prepared.of(learning).as_plain())
+    return prepared
 
 
 def _without_claims(record: dict[str, Any], *, known: bool) -> dict[str, Any]:

@@ -177,33 +177,51 @@ class Counts(Value):
     frequencies: Mapping[str, int]
 
 
-class Prepared:
-    """A learning with what the index holds of it; it is prepared outside transactions, because that takes long."""
+class Entry:
+    """What the index holds of a learning. It is made outside transactions, because that takes longest."""
 
-    __slots__ = ("cut", "learning", "vector")
+    __slots__ = ("cut", "triggers", "vector")
 
-    def __init__(self, learning: Learning) -> None:
-        self.learning = learning
+    def __init__(self, cut: CutWords, vector: bytes | None, triggers: list[Row]) -> None:
+        self.cut = cut
+        self.vector = vector
+        self.triggers = triggers
+
+    @classmethod
+    def of(cls, learning: Learning) -> Entry:
+        """Return a learning's entry."""
         by_field = [indexed_words(text_of(learning, field)) for field in FIELDS]
         # The length includes only the words of the text, not the additional forms of identifiers.
         own = [word for words in by_field for word in words if not word.startswith(JOINED)]
-        self.cut = CutWords(learning.id, by_field, len(own))
-        self.vector = embed(own)
+        return cls(CutWords(learning.id, by_field, len(own)), embed(own), _trigger_rows(learning))
+
+    def as_plain(self) -> tuple[Any, ...]:
+        """Return the entry as plain values, which can be sent to another process."""
+        return (self.cut.learning, self.cut.by_field, self.cut.length, self.vector, self.triggers)
+
+    @classmethod
+    def from_plain(cls, values: tuple[Any, ...]) -> Entry:
+        """Return the entry of plain values."""
+        learning, by_field, length, vector, triggers = values
+        return cls(CutWords(learning, by_field, length), vector, triggers)
 
 
 def put(database: Database, learning: Learning) -> None:
     """Index a learning, replacing its old entry."""
     remove(database, learning.id)
-    put_new(database, [Prepared(learning)], number=_number_of(database, learning.id))
+    put_new(database, [Entry.of(learning)], number=_number_of(database, learning.id))
 
 
-def put_new(database: Database, learnings: Sequence[Prepared], *, number: int) -> None:
+def put_new(database: Database, entries: Sequence[Entry], *, number: int) -> None:
     """Index learnings that are not indexed, from this number on; many at once are faster than one by one."""
-    for place, prepared in enumerate(learnings, number):
-        prepared.cut.number = place
-    database.put_words([prepared.cut for prepared in learnings])
-    vectors.put(database, {prepared.cut.number: prepared.vector for prepared in learnings if prepared.vector})
-    _put_triggers(database, [prepared.learning for prepared in learnings])
+    for place, entry in enumerate(entries, number):
+        entry.cut.number = place
+    database.put_words([entry.cut for entry in entries])
+    vectors.put(database, {entry.cut.number: entry.vector for entry in entries if entry.vector})
+    rows = [row for entry in entries for row in entry.triggers]
+    database.execute_many(insert_statement("learning_trigger", ("learning", "kind", "pattern", "anchor")), rows)
+    if rows:
+        watched.forget(database.path)
 
 
 def put_cut(database: Database, rows: Sequence[Row]) -> None:
@@ -344,17 +362,14 @@ def _find_by_patterns(
     )
 
 
-def _put_triggers(database: Database, learnings: Sequence[Learning]) -> None:
-    rows = [
+def _trigger_rows(learning: Learning) -> list[Row]:
+    if not learning.triggers:
+        return []
+    return [
         {"learning": learning.id, "kind": kind, "pattern": pattern, "anchor": anchor_of(kind, pattern)}
-        for learning in learnings
-        if learning.triggers
         for kind, patterns in learning.triggers.as_dict().items()
         for pattern in patterns
     ]
-    database.execute_many(insert_statement("learning_trigger", ("learning", "kind", "pattern", "anchor")), rows)
-    if rows:
-        watched.forget(database.path)
 
 
 def list_anchors(database: Database, kinds: Sequence[str]) -> dict[str, list[str]]:

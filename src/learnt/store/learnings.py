@@ -83,18 +83,43 @@ class Change(Value):
     undoes: str = ""
 
 
+class Prepared:
+    """A new learning as it is written: its row and its entry in the index."""
+
+    __slots__ = ("entry", "row")
+
+    def __init__(self, row: Row, entry: index.Entry) -> None:
+        self.row = row
+        self.entry = entry
+
+    @classmethod
+    def of(cls, learning: Learning) -> Prepared:
+        """Return what is written of a learning."""
+        return cls(_row(learning), index.Entry.of(learning))
+
+    def as_plain(self) -> tuple[Any, ...]:
+        """Return the same as plain values, which can be sent to another process."""
+        return (self.row, self.entry.as_plain())
+
+    @classmethod
+    def from_plain(cls, values: tuple[Any, ...]) -> Prepared:
+        """Return what was made to plain values."""
+        row, entry = values
+        return cls(row, index.Entry.from_plain(entry))
+
+
 def add(database: Database, learning: Learning, change: Change) -> None:
     """Insert a learning and the event that records its creation."""
-    prepared = index.Prepared(learning)
+    prepared = Prepared.of(learning)
     database.lock_words()
     number = index.next_number(database)
-    database.insert("learning", {**_row(learning), "number": number})
-    index.put_new(database, [prepared], number=number)
+    database.insert("learning", {**prepared.row, "number": number})
+    index.put_new(database, [prepared.entry], number=number)
     renew_stamp(database)
     _append_event(database, learning, change, old={}, new=_difference(_BLANK, learning)[1])
 
 
-def add_imported(database: Database, learnings: Sequence[index.Prepared], change: Change) -> None:
+def add_imported(database: Database, learnings: Sequence[Prepared], change: Change) -> None:
     """Insert new learnings of an import; their events are stored together, see `unfold`."""
     if not learnings:
         return
@@ -102,11 +127,10 @@ def add_imported(database: Database, learnings: Sequence[index.Prepared], change
     batch = int(database.value("select max(number) as last from import_batch where project = :project") or 0) + 1
     database.insert("import_batch", {"number": batch, "id": change.reason, "at": change.at, "who": change.who})
     first = index.next_number(database)
-    rows = [_row(prepared.learning) for prepared in learnings]
-    for number, row in enumerate(rows, first):
-        row |= {"number": number, "batch": batch}
-    database.execute_many(_INSERT, rows)
-    index.put_new(database, learnings, number=first)
+    for number, prepared in enumerate(learnings, first):
+        prepared.row.update(number=number, batch=batch)
+    database.execute_many(_INSERT, [prepared.row for prepared in learnings])
+    index.put_new(database, [prepared.entry for prepared in learnings], number=first)
     renew_stamp(database)
 
 
@@ -499,7 +523,7 @@ def index_project(database: Database) -> None:
             {"id": learning.id, "number": number, **_derived(learning)} for number, learning in enumerate(some, first)
         ]
         database.execute_many(_NUMBER, rows)
-        index.put_new(database, [index.Prepared(learning) for learning in some], number=first)
+        index.put_new(database, [index.Entry.of(learning) for learning in some], number=first)
         first += len(some)
 
 

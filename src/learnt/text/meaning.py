@@ -97,7 +97,7 @@ def _scale(numbers: list[int], zero: int) -> bytes | None:
 
 def likeness(one: bytes, other: bytes) -> float:
     """Return how alike two texts are by their vectors: the cosine, at most 1."""
-    return sum(map(mul, _ROW.unpack(one), _ROW.unpack(other))) / (_LENGTH * _LENGTH)
+    return float(sum(map(mul, _ROW.unpack(one), _ROW.unpack(other)))) / (_LENGTH * _LENGTH)
 
 
 def likenesses(one: bytes, others: Iterable[bytes]) -> list[float]:
@@ -115,4 +115,5 @@ def rarity(stem: str) -> float:
     """Return how rare a stem is in technical English: about 1 for everyday words, above 10 for the rarest."""
     table = _open_table()
     number = table.find(stem)
-    return (255 if number is None else table.rarities[number]) / table.steps
+    steps: int = table.rarities[number] if number is not None else 255
+    return steps / int(table.steps)
