@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import sys
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from learnt.store.happened import ASK, KEPT, NoticeRecord, PendingNotice
 from learnt.text.records import as_record
 from tests.conftest import Clock
 from tests.support.doors import Learnt
+from tests.support.former import write_as_before
 
 CUES = ("the till does not add up", "Kassensturz stimmt nicht")
 
@@ -97,27 +97,7 @@ def test_a_store_of_before_the_cues_is_searched_as_before(sqlite_memory: Memory,
     for asker in askers:
         sqlite_memory.brief("the drawer jams", task=f"task_{asker}", asked_by=asker)
     sqlite_memory.close()
-    with sqlite3.connect(project / ".learnt" / "learnt.db") as database:
-        for trigger in ("inserted", "deleted", "updated"):
-            database.execute(f"drop trigger learning_words_{trigger}")
-        for statement in ("drop table learning_index", "drop table notice", "delete from migration where number >= 8"):
-            database.execute(statement)
-        added = {
-            "learning": ("cues", "loaded_from"),
-            "learning_words": ("cues",),
-            "attempt": ("ignored",),
-            "brief": ("delivery", "reported"),
-            "injection": ("delivered_at",),
-            "warning": ("late", "made", "seen_at", "left_at"),
-        }
-        for table, column in ((table, column) for table, columns in added.items() for column in columns):
-            database.execute(f"alter table {table} drop column {column}")
-        columns = "title, context, observation, implication, action, tags"
-        database.execute(f"create virtual table learning_index using fts5 ({columns}, content='learning_words')")
-        for trigger in ("inserted", "deleted", "updated"):
-            event = {"inserted": "insert", "deleted": "delete", "updated": "update"}[trigger]
-            body = f"create trigger learning_words_{trigger} after {event} on learning_words begin select 1; end"
-            database.execute(body)
+    write_as_before(project / ".learnt" / "learnt.db", schema=7)
     with Memory.open(project) as memory:
         assert memory.search("jams drawer")[0].learning.id == learning.id
         memory.edit(learning.id, cues=CUES)

@@ -26,7 +26,7 @@ BRIEFS: dict[str, str] = json.loads((STORED / "briefs.json").read_text())
 # The briefs that wait in the spool come last.
 SPOOLED = list(BRIEFS)[-3:]
 NOBODY = "postgresql://learnt@/shop?host=/nowhere"
-TABLES = "task attempt failure brief injection mark misstep warning learning event learning_words material".split()
+TABLES = "task attempt failure brief injection mark misstep warning learning event material".split()
 
 
 @pytest.fixture

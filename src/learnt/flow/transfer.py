@@ -19,14 +19,15 @@ from learnt.model import PARAGRAPHS, TAG_LIMIT, Event, Learning, Value, new_id, 
 from learnt.store import BACKUPS_FOLDER, learnings
 from learnt.store.backup import back_up, open_backup, restore
 from learnt.store.index import Filter
-from learnt.store.learnings import Change
+from learnt.store.learnings import Change, Prepared
+from learnt.system.ahead import work_ahead
 from learnt.text.entries import read_entries
 from learnt.text.records import PLACE, read_fields
 from learnt.text.triggers import refuse_wild_patterns
 from learnt.weigh import confidence
 from learnt.weigh.confidence import NOBODY, PERSON, STATEMENT_FIELDS, after_agents_edit, is_persons
 
-_BATCH = 1_000
+_BATCH = 4_000
 TEMPLATE_TAG = "template"
 # Included templates: common learnings to start a project with, as Markdown entries.
 _TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")
@@ -117,16 +118,15 @@ class Transfer:
             self._read_all(records) if is_list else map(self._context.redact_record, records)
         )
         done = 0
-        for batch in _batches(safe):
-            now = self._context.clock()
-            entries = [(record, _check(record, now=now + place, number=done + place + 1)) for place, record in batch]
+        # What takes longest is done by a second process, and between the transactions.
+        for batch, prepared in work_ahead(partial(_prepare, as_is=as_is), self._batches(safe)):
+            change = self._context.change("import", at=batch.now, reason=id)
             with self._store.transaction():
                 self._store.database.lock_words()  # so that two imports do not add the same learning
-                change = self._context.change("import", at=now, reason=id)
-                for outcome in self._import_batch(entries, change, as_is=as_is):
+                for outcome in self._import_batch(batch, map(Prepared.from_plain, prepared), change, as_is=as_is):
                     counts[outcome] += 1
             progress(done)
-            done += len(batch)
+            done += len(batch.records)
         self._store.analyze_if_many(counts["added"] + counts["updated"])
         return ImportReport(id=id, **counts)
 
@@ -279,36 +279,44 @@ class Transfer:
         learnings.add(database, learning, change)
         return True
 
+    def _batches(self, records: Iterable[dict[str, Any]]) -> Iterator[_Batch]:
+        """Yield records in batches, each with the time of its import."""
+        waiting = iter(records)
+        first = 1
+        while batch := list(islice(waiting, _BATCH)):
+            yield _Batch(first=first, now=self._context.clock(), records=batch)
+            first += len(batch)
+
     def _import_batch(
-        self, entries: Sequence[tuple[dict[str, Any], Learning]], change: Change, *, as_is: bool
+        self, batch: _Batch, prepared: Iterable[Prepared], change: Change, *, as_is: bool
     ) -> Iterator[str]:
-        """Within a transaction: import records, the new ones together; yield what became of each, in any order."""
+        """Within a transaction: import records, the new ones together; yield what became of each."""
         database = self._store.database
-        known = learnings.existing(database, [learning.id for _, learning in entries])
-        new: list[Learning] = []
-        for record, learning in entries:
-            if learning.id in known or learning.superseded_by:
+        entries = list(prepared)
+        known = learnings.existing(database, [entry.row["id"] for entry in entries])
+        new: list[Prepared] = []
+        for place, entry in enumerate(entries):
+            if entry.row["id"] in known or entry.row["superseded_by"]:
                 learnings.add_imported(database, new, change)  # it may be about one of these
                 new = []
-                yield self._import_record(record, learning, change, as_is=as_is)
+                yield self._import_record(batch.records[place], batch.now + place, change, as_is=as_is)
             else:
-                new.append(
-                    learning if as_is else _read_record(_without_claims(record, known=False), now=learning.created_at)
-                )
+                new.append(entry)
                 yield "added"
-            known.add(learning.id)
+            known.add(entry.row["id"])
         learnings.add_imported(database, new, change)
 
-    def _import_record(self, record: dict[str, Any], learning: Learning, change: Change, *, as_is: bool) -> str:
+    def _import_record(self, record: dict[str, Any], now: int, change: Change, *, as_is: bool) -> str:
         """Add or update a learning; fields that the record lacks stay unchanged."""
         database = self._store.database
-        stored = learnings.find(database, learning.id, for_update=True)
+        id = _read_record(record, now=now).id
+        stored = learnings.find(database, id, for_update=True)
         if not as_is:
             record = _without_claims(record, known=stored is not None)
-            learning = _read_record(record, now=learning.created_at)
-        refuse_circle(self._context, learning.id, learning.superseded_by)
+        learning = _read_record(record, now=now)
+        refuse_circle(self._context, id, learning.superseded_by)
         if stored is None:
-            learnings.add_imported(database, [learning], change)
+            learnings.add_imported(database, [Prepared.of(learning)], change)
             return "added"
         stated = [name for name in record if name not in ("updated_at", *(() if as_is else ("vouched",)), *PLACE)]
         changes = {name: getattr(learning, name) for name in stated}
@@ -326,11 +334,25 @@ class Transfer:
         return "updated"
 
 
-def _batches(records: Iterable[dict[str, Any]]) -> Iterator[list[tuple[int, dict[str, Any]]]]:
-    """Yield records in batches, with their places in the batch."""
-    places = enumerate(records)
-    while batch := [(place % _BATCH, record) for place, record in islice(places, _BATCH)]:
-        yield batch
+class _Batch(Value):
+    """Some records of an import, the number of the first one, and when they are imported."""
+
+    first: int
+    now: int
+    records: list[dict[str, Any]]
+
+
+def _prepare(batch: _Batch, *, as_is: bool) -> list[tuple[Any, ...]]:
+    """Return what is written of each record, as if all were new; raise if one is invalid."""
+    prepared = []
+    for place, record in enumerate(batch.records):
+        # Entries without a time keep the order in which the file lists them.
+        now = batch.now + place
+        learning = _check(record, now=now, number=batch.first + place)
+        if not as_is:
+            learning = _read_record(_without_claims(record, known=False), now=now)
+        prepared.append(Prepared.of(learning).as_plain())
+    return prepared
 
 
 def _without_claims(record: dict[str, Any], *, known: bool) -> dict[str, Any]:

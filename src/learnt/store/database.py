@@ -70,16 +70,17 @@ class CutWords:
 
     __slots__ = ("by_field", "learning", "length", "number")
 
-    def __init__(self, learning: str, number: int, by_field: list[list[str]], length: int) -> None:
+    def __init__(self, learning: str, by_field: list[list[str]], length: int) -> None:
         self.learning = learning
-        self.number = number
+        self.number = 0
+        """The learning's place in the index, as soon as it is known."""
         self.by_field = by_field
         self.length = length
         """How many words the text has, without the additional forms of identifiers."""
 
-    def distinct(self) -> set[str]:
-        """Return the words of all fields, each once."""
-        return {word for words in self.by_field for word in words}
+    def distinct(self) -> dict[str, None]:
+        """Return the words of all fields, each once, in order."""
+        return {word: None for words in self.by_field for word in words}
 
 
 class Database:
@@ -185,6 +186,10 @@ class Database:
     def remove_words(self, learning: str, number: int) -> None:
         """Within a transaction: remove a learning from the word index, if it is indexed."""
         raise NotImplementedError(self.engine)
+
+    def forget_words(self) -> None:
+        """Within a transaction: delete the words that no learning has any more."""
+        self.execute("delete from word where project = :project and learnings <= 0")
 
     def clear_words(self) -> None:
         """Within a transaction: remove all learnings from the word index."""

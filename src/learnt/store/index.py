@@ -13,6 +13,7 @@ from learnt.model import KINDS, STATUSES, Learning, Value
 from learnt.store import vectors
 from learnt.store.database import SEARCHED_FIELDS, CutWords, insert_statement
 from learnt.system import watched
+from learnt.text.meaning import embed
 from learnt.text.triggers import anchor_of
 from learnt.text.words import JOINED, indexed_words
 
@@ -181,18 +182,51 @@ class Counts(Value):
     frequencies: Mapping[str, int]
 
 
+class Entry:
+    """What the index holds of a learning. It is made outside transactions, because that takes longest."""
+
+    __slots__ = ("cut", "triggers", "vector")
+
+    def __init__(self, cut: CutWords, vector: bytes | None, triggers: list[Row]) -> None:
+        self.cut = cut
+        self.vector = vector
+        self.triggers = triggers
+
+    @classmethod
+    def of(cls, learning: Learning) -> Entry:
+        """Return a learning's entry."""
+        by_field = [indexed_words(text_of(learning, field)) for field in FIELDS]
+        # The length includes only the words of the text, not the additional forms of identifiers.
+        own = [word for words in by_field for word in words if not word.startswith(JOINED)]
+        return cls(CutWords(learning.id, by_field, len(own)), embed(own), _trigger_rows(learning))
+
+    def as_plain(self) -> tuple[Any, ...]:
+        """Return the entry as plain values, which can be sent to another process."""
+        return (self.cut.learning, self.cut.by_field, self.cut.length, self.vector, self.triggers)
+
+    @classmethod
+    def from_plain(cls, values: tuple[Any, ...]) -> Entry:
+        """Return the entry of plain values."""
+        learning, by_field, length, vector, triggers = values
+        return cls(CutWords(learning, by_field, length), vector, triggers)
+
+
 def put(database: Database, learning: Learning) -> None:
     """Index a learning, replacing its old entry."""
     remove(database, learning.id)
-    put_new(database, [(learning, _number_of(database, learning.id))])
+    put_new(database, [Entry.of(learning)], number=_number_of(database, learning.id))
 
 
-def put_new(database: Database, numbered: Sequence[tuple[Learning, int]]) -> None:
-    """Index learnings that are not indexed, with their numbers; many at once are faster than one by one."""
-    entries = [_cut(learning, number) for learning, number in numbered]
-    database.put_words(entries)
-    vectors.put(database, entries)
-    _put_triggers(database, [learning for learning, _ in numbered])
+def put_new(database: Database, entries: Sequence[Entry], *, number: int) -> None:
+    """Index learnings that are not indexed, from this number on; many at once are faster than one by one."""
+    for place, entry in enumerate(entries, number):
+        entry.cut.number = place
+    database.put_words([entry.cut for entry in entries])
+    vectors.put(database, {entry.cut.number: entry.vector for entry in entries if entry.vector})
+    rows = [row for entry in entries for row in entry.triggers]
+    database.execute_many(insert_statement("learning_trigger", ("learning", "kind", "pattern", "anchor")), rows)
+    if rows:
+        watched.forget(database.path)
 
 
 def put_cut(database: Database, rows: Sequence[Row]) -> None:
@@ -200,10 +234,9 @@ def put_cut(database: Database, rows: Sequence[Row]) -> None:
     ids = database.list_value([row["learning"] for row in rows])
     sql = f"select id, number from learning where project = :project and {database.one_of('id', 'ids')}"
     numbers = {row["id"]: row["number"] for row in database.rows(sql, ids=ids)}
-    entries = [
-        CutWords(row["learning"], numbers[row["learning"]], [row[field].split() for field in FIELDS], row["length"])
-        for row in rows
-    ]
+    entries = [CutWords(row["learning"], [row[field].split() for field in FIELDS], row["length"]) for row in rows]
+    for entry in entries:
+        entry.number = numbers[entry.learning]
     database.put_words(entries)
 
 
@@ -230,13 +263,6 @@ def next_number(database: Database) -> int:
 def _number_of(database: Database, id: str) -> int:
     """Return a learning's number; 0 if there is no such learning."""
     return int(database.value("select number from learning where project = :project and id = :id", id=id) or 0)
-
-
-def _cut(learning: Learning, number: int) -> CutWords:
-    by_field = [indexed_words(text_of(learning, field)) for field in FIELDS]
-    # The length includes only the words of the text, not the additional forms of identifiers.
-    length = sum(not word.startswith(JOINED) for words in by_field for word in words)
-    return CutWords(learning.id, number, by_field, length)
 
 
 def counts(database: Database, wanted: Sequence[str]) -> Counts:
@@ -364,17 +390,14 @@ def _find_by_patterns(
     )
 
 
-def _put_triggers(database: Database, learnings: Sequence[Learning]) -> None:
-    rows = [
+def _trigger_rows(learning: Learning) -> list[Row]:
+    if not learning.triggers:
+        return []
+    return [
         {"learning": learning.id, "kind": kind, "pattern": pattern, "anchor": anchor_of(kind, pattern)}
-        for learning in learnings
-        if learning.triggers
         for kind, patterns in learning.triggers.as_dict().items()
         for pattern in patterns
     ]
-    database.execute_many(insert_statement("learning_trigger", ("learning", "kind", "pattern", "anchor")), rows)
-    if rows:
-        watched.forget(database.path)
 
 
 def list_anchors(database: Database, kinds: Sequence[str]) -> dict[str, list[str]]:

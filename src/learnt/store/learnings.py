@@ -84,17 +84,43 @@ class Change(Value):
     undoes: str = ""
 
 
+class Prepared:
+    """A new learning as it is written: its row and its entry in the index."""
+
+    __slots__ = ("entry", "row")
+
+    def __init__(self, row: Row, entry: index.Entry) -> None:
+        self.row = row
+        self.entry = entry
+
+    @classmethod
+    def of(cls, learning: Learning) -> Prepared:
+        """Return what is written of a learning."""
+        return cls(_row(learning), index.Entry.of(learning))
+
+    def as_plain(self) -> tuple[Any, ...]:
+        """Return the same as plain values, which can be sent to another process."""
+        return (self.row, self.entry.as_plain())
+
+    @classmethod
+    def from_plain(cls, values: tuple[Any, ...]) -> Prepared:
+        """Return what was made to plain values."""
+        row, entry = values
+        return cls(row, index.Entry.from_plain(entry))
+
+
 def add(database: Database, learning: Learning, change: Change) -> None:
     """Insert a learning and the event that records its creation."""
+    prepared = Prepared.of(learning)
     database.lock_words()
     number = index.next_number(database)
-    database.insert("learning", {**_row(learning), "number": number})
-    index.put_new(database, [(learning, number)])
+    database.insert("learning", {**prepared.row, "number": number})
+    index.put_new(database, [prepared.entry], number=number)
     renew_stamp(database)
     _append_event(database, learning, change, old={}, new=_difference(_BLANK, learning)[1])
 
 
-def add_imported(database: Database, learnings: Sequence[Learning], change: Change) -> None:
+def add_imported(database: Database, learnings: Sequence[Prepared], change: Change) -> None:
     """Insert new learnings of an import; their events are stored together, see `unfold`."""
     if not learnings:
         return
@@ -102,9 +128,10 @@ def add_imported(database: Database, learnings: Sequence[Learning], change: Chan
     batch = int(database.value("select max(number) as last from import_batch where project = :project") or 0) + 1
     database.insert("import_batch", {"number": batch, "id": change.reason, "at": change.at, "who": change.who})
     first = index.next_number(database)
-    numbered = [(learning, number) for number, learning in enumerate(learnings, first)]
-    database.execute_many(_INSERT, [{**_row(learning), "number": n, "batch": batch} for learning, n in numbered])
-    index.put_new(database, numbered)
+    for number, prepared in enumerate(learnings, first):
+        prepared.row.update(number=number, batch=batch)
+    database.execute_many(_INSERT, [prepared.row for prepared in learnings])
+    index.put_new(database, [prepared.entry for prepared in learnings], number=first)
     renew_stamp(database)
 
 
@@ -522,13 +549,14 @@ def index_project(database: Database) -> None:
     """Index all learnings in this project anew, and give them the numbers of their order."""
     index.clear(database)
     database.execute("update learning set number = null where project = :project")
-    number = 0
+    first = 1
     for some in _in_batches(each(database, Filter(status=None))):
-        numbered = [(learning, number + place) for place, learning in enumerate(some, 1)]
-        rows = [{"id": learning.id, "number": place, **_derived(learning)} for learning, place in numbered]
+        rows = [
+            {"id": learning.id, "number": number, **_derived(learning)} for number, learning in enumerate(some, first)
+        ]
         database.execute_many(_NUMBER, rows)
-        index.put_new(database, numbered)
-        number += len(some)
+        index.put_new(database, [index.Entry.of(learning) for learning in some], number=first)
+        first += len(some)
 
 
 def _in_batches(learnings: Iterator[Learning]) -> Iterator[list[Learning]]:

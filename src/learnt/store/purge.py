@@ -39,7 +39,7 @@ def purge_learning(database: Database, id: str) -> None:
     black_out(database, texts_ever(database, id))
     regenerations.forget(database, id)
     index.remove(database, id)
-    database.execute("delete from word where project = :project and learnings <= 0")
+    database.forget_words()
     database.execute("delete from learning where project = :project and id = :id", id=id)
     for table in ("event", "escalation", "notice"):
         database.execute(f"delete from {table} where project = :project and subject = :id", id=id)

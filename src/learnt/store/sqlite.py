@@ -187,7 +187,7 @@ class SqliteDatabase(Database):
                 counts[word] = counts.get(word, 0) + 1
         try:
             letters = self._words.count(counts)
-            self._words.put(((entry.number, entry.by_field, entry.length) for entry in entries), letters)
+            self._words.put(entries, letters)
         except apsw.Error as error:
             raise self._as_our_error(error) from None
         self.count_in_corpus(learnings=len(entries), words=sum(entry.length for entry in entries))
@@ -202,6 +202,10 @@ class SqliteDatabase(Database):
         except apsw.Error as error:
             raise self._as_our_error(error) from None
         self.count_in_corpus(learnings=-1, words=-length)
+
+    def forget_words(self) -> None:
+        super().forget_words()
+        self._words.forget()
 
     def clear_words(self) -> None:
         self._words.clear()

@@ -11,14 +11,13 @@ In a large store only the first dimensions are looked at, so that a search stays
 from __future__ import annotations
 
 from learnt.store.database import insert_statement
-from learnt.text.meaning import MODEL, embed, likeness
-from learnt.text.words import JOINED
+from learnt.text.meaning import MODEL, likenesses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from learnt.store.database import Condition, CutWords, Database
+    from learnt.store.database import Condition, Database
 
 _LEARNINGS = 480
 """How many learnings a block is for: so many that a part of a block just fits into a page."""
@@ -36,10 +35,8 @@ _HAS_BIT = tuple(
 )
 
 
-def put(database: Database, entries: Sequence[CutWords]) -> None:
-    """Store the vectors of learnings, which have none yet."""
-    embedded = ((entry.number, embed(_stems(entry))) for entry in entries)
-    vectors = {number: vector for number, vector in embedded if vector is not None}
+def put(database: Database, vectors: Mapping[int, bytes]) -> None:
+    """Store vectors by the numbers of their learnings, which have none yet."""
     rows = [{"model": MODEL, "number": number, "vector": vector} for number, vector in vectors.items()]
     database.execute_many(insert_statement("learning_vector", ("model", "number", "vector")), rows)
     _put_signs(database, {number: _signs(vector) for number, vector in vectors.items()})
@@ -97,17 +94,14 @@ def find(database: Database, vector: bytes, which: Condition, *, limit: int) -> 
         numbers=database.list_value(numbers),
         **parameters,
     )
-    found = [(row["id"], likeness(vector, row["vector"])) for row in rows if len(row["vector"]) == len(vector)]
+    whole = [row for row in rows if isinstance(row["vector"], bytes) and len(row["vector"]) == len(vector)]
+    found = zip([row["id"] for row in whole], likenesses(vector, [row["vector"] for row in whole]), strict=True)
     return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:limit]
 
 
 def _signs(vector: bytes) -> bytes:
     """Return one bit for each dimension: whether it is positive."""
     return int(vector[::-1].translate(_IS_POSITIVE), 2).to_bytes(-(-len(vector) // 8), "little")
-
-
-def _stems(entry: CutWords) -> Iterable[str]:
-    return (word for words in entry.by_field for word in words if not word.startswith(JOINED))
 
 
 def _put_signs(database: Database, signs: Mapping[int, bytes]) -> None:

@@ -18,19 +18,20 @@ if TYPE_CHECKING:
 
     import apsw
 
+    from learnt.store.database import CutWords
+
 _FIELD_END = "\n"
 _FIRST = 32  # the characters before it are for other uses
 _SURROGATES, _SURROGATES_END = 0xD800, 0xE000
 _PAIRS, _SECONDS, _COUNT_OF_SECONDS = 0xF0000, 0x100000, 0x10000
 _SINGLES = _PAIRS - _FIRST - (_SURROGATES_END - _SURROGATES)
 _MAX_KNOWN = 200_000
-COMPARED = 4  # so many times more learnings than wanted are compared by how often they hold the words
+COMPARED = 2  # so many times more learnings than wanted are compared by how often they hold the words
 
 _COUNT = """
     insert into word (project, word, learnings)
-    values (:project, :word, :learnings)
+    values (?, ?, ?)
         on conflict (project, word) do update set learnings = learnings + excluded.learnings
-    returning number
 """
 
 
@@ -63,24 +64,45 @@ class WordIndex:
         self._project = project
         self._fields = fields
         self._spelt: dict[str, str] = {}
-        """The words that characters stand for, as far as they have been looked up; a number never changes its word."""
+        """The words that characters stand for, after a space each, as far as they have been looked up."""
+        self._translation: dict[int, str] = {}
+        """The same for `str.translate`, without pairs."""
+        self._known: dict[str, str] = {}
+        """The characters that stand for words that were counted lately."""
+        self._known_at: object = None
 
     def count(self, learnings: Mapping[str, int]) -> dict[str, str]:
-        """Add to the counts of words; return the characters that stand for the words."""
-        rows = [{"project": self._project, "word": word, "learnings": number} for word, number in learnings.items()]
-        numbers = self._connection.executemany(_COUNT, rows)
-        return {word: encode(number) for word, (number,) in zip(learnings, numbers, strict=True)}
+        """Add to the counts of words; return the characters that stand for the words, and perhaps for others."""
+        # In the order of the index, they are found faster.
+        rows = [(self._project, word, number) for word, number in sorted(learnings.items())]
+        self._connection.executemany(_COUNT, rows)
+        if self._version() != self._known_at or len(self._known) > _MAX_KNOWN:
+            self._known.clear()  # another process may have deleted words
+            self._known_at = self._version()
+        self._known.update(self._letters([word for word in learnings if word not in self._known]))
+        return self._known
 
-    def put(self, entries: Iterable[tuple[int, Sequence[Sequence[str]], int]], letters: Mapping[str, str]) -> None:
-        """Store the words of learnings, which are given by number, words of each field and length."""
+    def _version(self) -> object:
+        """Return what changes when another connection changes the file."""
+        return self._connection.pragma("data_version")
+
+    def put(self, entries: Sequence[CutWords], letters: Mapping[str, str]) -> None:
+        """Store the words of learnings."""
         rows = [
-            (number, _FIELD_END.join(["".join([letters[word] for word in words]) for words in by_field]), length)
-            for number, by_field, length in entries
+            (
+                entry.number,
+                _FIELD_END.join(["".join([letters[word] for word in words]) for words in entry.by_field]),
+                entry.length,
+            )
+            for entry in entries
         ]
         self._connection.executemany("insert into learning_words (number, words, length) values (?, ?, ?)", rows)
+        numbers = {
+            word: str(next(decode(letters[word]))) for word in {word for entry in entries for word in entry.distinct()}
+        }
         self._connection.executemany(
             "insert into learning_index (rowid, words) values (?, ?)",
-            [(number, _as_tokens(words)) for number, words, _ in rows],
+            [(entry.number, " ".join([numbers[word] for word in entry.distinct()])) for entry in entries],
         )
 
     def remove(self, number: int) -> tuple[list[str], int] | None:
@@ -95,14 +117,20 @@ class WordIndex:
             (number, _as_tokens(words)),
         )
         self._spell([words])
-        return sorted({self._spelt[letter] for letter in _letters_of(words) if letter in self._spelt}), length
+        distinct = {self._spelt[letter] for letter in {*_letters_of(words)} - {_FIELD_END}}
+        return sorted(word[1:] for word in distinct if word), length
+
+    def forget(self) -> None:
+        """Look up all words again: some have been deleted."""
+        self._forget_spelling()
+        self._known.clear()
 
     def clear(self) -> None:
         """Remove everything."""
+        self.forget()
         for table in ("learning_words", "word"):
             self._connection.execute(f"delete from {table}")
         self._connection.execute("insert into learning_index (learning_index) values ('delete-all')")
-        self._spelt.clear()
 
     def rank(self, weights: Mapping[str, float], *, floor: int, limit: int) -> list[int]:
         """Return the numbers of the learnings that match the words best; if `limit` is -1, of all that match any."""
@@ -124,6 +152,8 @@ class WordIndex:
         """
         most = limit if limit < 0 else limit * COMPARED
         numbers = [number for (number,) in self._connection.execute(sql, {"floor": floor, "limit": most})]
+        if limit < 0 or len(numbers) <= limit:
+            return numbers
         by_letters = {letters[word]: weights[word] for word in tokens}
         scores = {number: _score(words, by_letters) for number, words, _ in self._read(numbers)}
         return sorted(scores, key=lambda number: (scores[number], number), reverse=True)
@@ -139,13 +169,14 @@ class WordIndex:
         return self._connection.execute(sql, (json.dumps(numbers),)).fetchall()
 
     def _texts(self, words: object) -> dict[str, str] | None:
+        """Return the words of each field; None if they cannot be read."""
         if not isinstance(words, str):
             return None
-        spelt = self._spelt
-        texts = [
-            " ".join([spelt[letter] for letter in _letters_of(field) if letter in spelt])
-            for field in words.split(_FIELD_END)
-        ]
+        if _has_pairs(words):
+            spelt = "".join([self._spelt.get(letter, letter) for letter in _letters_of(words)])
+        else:
+            spelt = words.translate(self._translation)
+        texts = [text[1:] for text in spelt.split(_FIELD_END)]
         return dict(zip(self._fields, texts, strict=True)) if len(texts) == len(self._fields) else None
 
     def _letters(self, words: Iterable[str]) -> dict[str, str]:
@@ -153,21 +184,32 @@ class WordIndex:
         rows = self._connection.execute(sql, (self._project, json.dumps([*words], ensure_ascii=False)))
         return {word: encode(number) for word, number in rows}
 
-    def _spell(self, texts: Iterable[str]) -> None:
+    def _spell(self, texts: Sequence[str]) -> None:
         """Look up the words that the characters of texts stand for."""
         if len(self._spelt) > _MAX_KNOWN:
-            self._spelt.clear()
-        unknown = {letter for text in texts for letter in _letters_of(text)} - self._spelt.keys() - {_FIELD_END}
+            self._forget_spelling()
+        known = self._spelt
+        unknown = [letter for letter in {*_letters_of("".join(texts))} if letter not in known and letter != _FIELD_END]
         if unknown:
+            self._spelt.update(dict.fromkeys(unknown, ""))  # a damaged file may lack some
             sql = "select number, word from word where number in (select value from json_each(?))"
             numbers = [next(decode(letter)) for letter in unknown]
             for number, word in self._connection.execute(sql, (json.dumps(numbers),)):
-                self._spelt[encode(number)] = word
+                self._spelt[encode(number)] = f" {word}"
+            self._translation.update((ord(letter), self._spelt[letter]) for letter in unknown if len(letter) == 1)
+
+    def _forget_spelling(self) -> None:
+        self._spelt.clear()
+        self._translation.clear()
+
+
+def _has_pairs(text: str) -> bool:
+    return bool(text) and max(text) >= chr(_PAIRS)
 
 
 def _letters_of(text: str) -> Iterable[str]:
     """Return the characters of a text, pairs together."""
-    return text if not text or max(text) < chr(_PAIRS) else _split_pairs(text)
+    return _split_pairs(text) if _has_pairs(text) else text
 
 
 def _split_pairs(text: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ import os
 from binascii import crc32
 from bisect import bisect_left
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from mmap import ACCESS_READ, mmap
 from operator import mul
 from struct import Struct
@@ -25,6 +25,7 @@ _HEADER = Struct("<8sHHI")  # mark, dimensions, steps of rarity per unit, number
 _MARK = b"LEARNTv1"
 _ROW = Struct(f"{DIMENSIONS}b")
 _LENGTH = 400.0  # the length of every vector: its numbers rarely exceed ±127, and rounding hardly changes likeness
+_SIGN_FLIPPED = bytes(number ^ 128 for number in range(256))
 _SIGNS = bytes(b"01"[number > 127] for number in range(256))
 
 
@@ -48,9 +49,9 @@ class _Table:
         number = bisect_left(self.hashes, wanted)
         return number if number < len(self.hashes) and self.hashes[number] == wanted else None
 
-    def read_row(self, number: int) -> tuple[int, ...]:
+    def read_row(self, number: int) -> memoryview:
         """Return a stem's vector; the longer it is, the more the stem counts."""
-        return _ROW.unpack_from(self.rows, number * DIMENSIONS)
+        return self.rows[number * DIMENSIONS : (number + 1) * DIMENSIONS]
 
 
 @cache
@@ -60,22 +61,43 @@ def _open_table() -> _Table:
 
 def embed(stems: Iterable[str]) -> bytes | None:
     """Return the vector of the words of a text, each counted once; None if none of them is known."""
-    table = _open_table()
-    rows = [table.read_row(number) for number in set(map(table.find, stems)) if number is not None]
-    return _scale([*map(sum, zip(*rows, strict=True))]) if rows else None
-
-
-def _scale(numbers: list[int]) -> bytes | None:
-    length = sum(map(mul, numbers, numbers)) ** 0.5
-    if not length:
+    numbers = set(map(_find, stems))
+    numbers.discard(None)
+    if not numbers:
         return None
-    factor = _LENGTH / length
-    return _ROW.pack(*[max(-127, min(127, round(number * factor))) for number in numbers])
+    # All dimensions are added at once, as parts of long numbers.
+    total = sum(map(_read_lanes, numbers)).to_bytes(2 * DIMENSIONS, "little")
+    return _scale(memoryview(total).cast("H").tolist(), 128 * len(numbers))
+
+
+@lru_cache(maxsize=20_000)
+def _find(stem: str) -> int | None:
+    return _open_table().find(stem)
+
+
+@lru_cache(maxsize=20_000)
+def _read_lanes(number: int) -> int:
+    """Return a stem's vector as one number with 16 bits for each dimension, which has 128 added to it."""
+    lanes = bytearray(2 * DIMENSIONS)
+    lanes[::2] = bytes(_open_table().read_row(number)).translate(_SIGN_FLIPPED)
+    return int.from_bytes(lanes, "little")
+
+
+def _scale(numbers: list[int], zero: int) -> bytes | None:
+    """Return the vector of the usual length in the direction of numbers, which all have `zero` added to them."""
+    square = sum(map(mul, numbers, numbers)) - 2 * zero * sum(numbers) + DIMENSIONS * zero * zero
+    if not square:
+        return None
+    factor = _LENGTH / square**0.5
+    shift = 128.5 - zero * factor
+    if min(numbers) * factor + shift < 1 or max(numbers) * factor + shift >= 256:
+        return _ROW.pack(*[max(-127, min(127, round((number - zero) * factor))) for number in numbers])
+    return bytes([int(number * factor + shift) for number in numbers]).translate(_SIGN_FLIPPED)
 
 
 def likeness(one: bytes, other: bytes) -> float:
     """Return how alike two texts are by their vectors: the cosine, at most 1."""
-    return sum(map(mul, _ROW.unpack(one), _ROW.unpack(other))) / (_LENGTH * _LENGTH)
+    return float(sum(map(mul, _ROW.unpack(one), _ROW.unpack(other)))) / (_LENGTH * _LENGTH)
 
 
 def likenesses(one: bytes, others: Iterable[bytes]) -> list[float]:
@@ -93,4 +115,5 @@ def rarity(stem: str) -> float:
     """Return how rare a stem is in technical English: about 1 for everyday words, above 10 for the rarest."""
     table = _open_table()
     number = table.find(stem)
-    return (255 if number is None else table.rarities[number]) / table.steps
+    steps: int = table.rarities[number] if number is not None else 255
+    return steps / int(table.steps)

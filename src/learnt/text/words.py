@@ -13,7 +13,7 @@ that budgets are not exceeded. The tests check it against cl100k.
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import pairwise
 
@@ -65,11 +65,12 @@ def spell_words(text: str) -> dict[str, str]:
     return spelled
 
 
-def mark(text: str, wanted: Container[str]) -> str:
+def mark(text: str, wanted: Iterable[str]) -> str:
     """Return the text with everything that matches one of the wanted words in `<mark>`."""
+    is_unwanted = frozenset(wanted).isdisjoint
 
     def mark_chunk(chunk: re.Match[str]) -> str:
-        return f"<mark>{chunk[0]}</mark>" if any(word in wanted for word in _index_chunk(chunk[0])) else chunk[0]
+        return chunk[0] if is_unwanted(_index_chunk(chunk[0])) else f"<mark>{chunk[0]}</mark>"
 
     return _CHUNK.sub(mark_chunk, text)
 
@@ -79,6 +80,7 @@ def _find_chunks(text: str) -> list[str]:
     return _CHUNK.findall(re.sub(_CONTRACTION, "", text) if has_contraction else text)
 
 
+@lru_cache(maxsize=50_000)
 def _index_chunk(chunk: str) -> list[str]:
     """Return a chunk's words and its joined parts: +reuse for `re-use`, +httpserver for `HTTPServer`."""
     own = _split_chunk(chunk)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import codecs
 import json
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator
-from typing import Any
+from contextlib import ExitStack, contextmanager
+from typing import Any, BinaryIO
 
 from learnt.doors.cli.arguments import (
     Arguments,
@@ -27,6 +30,7 @@ from learnt.text.entries import read_entries, render_entries
 from learnt.text.records import PLACE, as_record
 
 _MAX_BYTES = 500_000_000
+_MAX_LINE_BYTES = 10_000_000
 _FORMATS = ("jsonl", "markdown")
 _MARKDOWN_ENDINGS = (".md", ".markdown")
 
@@ -70,11 +74,22 @@ def import_arguments(parser: Parser) -> None:
 def import_run(arguments: Arguments) -> None:
     if arguments.file is None:
         raise WrongRequest("import needs a file", hint=suggest_files("."))
-    content = b"" if os.path.isdir(arguments.file) else read_bytes(arguments.file)
-    if os.path.isdir(arguments.file) or has_rules(content, arguments.file, arguments.format):
+    if os.path.isdir(arguments.file):
+        import_rules(arguments, None)
+        return
+    with _open_input(arguments.file) as file:
+        if arguments.format in (None, "jsonl") and _has_json_lines(file):
+            _import_records(arguments, _JsonLines(file, arguments.file))
+            return
+        content = _read_whole(file, arguments.file)
+    if has_rules(content, arguments.file, arguments.format):
         import_rules(arguments, content if arguments.file == "-" else None)
         return
-    records = list(read_records(content, arguments.file, arguments.format))
+    _import_records(arguments, list(read_records(content, arguments.file, arguments.format)))
+
+
+def _import_records(arguments: Arguments, records: Iterable[dict[str, Any]]) -> None:
+    """Show what records claim, and import them; they are read twice."""
     with open_memory(arguments) as memory:
         if not arguments.json:
             for line in _describe_claims(records, as_is=arguments.as_is):
@@ -96,7 +111,7 @@ def import_run(arguments: Arguments) -> None:
         note(f"{reason}, so this store's version was kept: {counts['kept']}")
 
 
-def _describe_claims(records: list[dict[str, Any]], *, as_is: bool) -> Iterator[str]:
+def _describe_claims(records: Iterable[dict[str, Any]], *, as_is: bool) -> Iterator[str]:
     """Yield what a file contains, what it claims about itself, and what is believed of it."""
     claims = Transfer.claims(records)
     kinds, origins = (
@@ -144,14 +159,41 @@ def read_json(content: bytes, name: str) -> Iterator[dict[str, Any]]:
 
 def _read_json_lines(text: str, name: str) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            yield _check_object(json.loads(line), f"{name}, line {number}")
-        except (ValueError, RecursionError) as error:
-            raise InvalidValue(
-                f"{name}, line {number} is not JSON: {error}", hint="each line must be one JSON object"
-            ) from None
+        if line.strip():
+            yield _read_json_line(line, f"{name}, line {number}")
+
+
+def _read_json_line(line: str, where: str) -> dict[str, Any]:
+    try:
+        return _check_object(json.loads(line), where)
+    except (ValueError, RecursionError) as error:
+        raise InvalidValue(f"{where} is not JSON: {error}", hint="each line must be one JSON object") from None
+
+
+class _JsonLines:
+    """The objects of a file with one object per line. Each iteration reads the file, so that it need not fit into
+    memory."""
+
+    def __init__(self, file: BinaryIO, name: str) -> None:
+        self._file = file
+        self._name = name
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        self._file.seek(0)
+        for number, line in enumerate(self._file, 1):
+            if line.strip():
+                where = f"{self._name}, line {number}"
+                yield _read_json_line(_decode(line, where), where)
+
+
+def _has_json_lines(file: BinaryIO) -> bool:
+    """Return whether the first line of a file is a JSON object, and there are more lines."""
+    file.seek(0)
+    first, second = file.readline(_MAX_LINE_BYTES), file.read(1)
+    try:
+        return bool(second) and isinstance(json.loads(first.decode("utf-8-sig")), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _check_object(record: object, where: str) -> dict[str, Any]:
@@ -178,20 +220,40 @@ def read_records(content: bytes, name: str, format: str | None) -> Iterable[dict
 
 def read_bytes(name: str) -> bytes:
     """Return the bytes in a file, or from stdin for `-`."""
-    if name == "-":
-        return sys.stdin.buffer.read()
+    with _open_input(name) as file:
+        return _read_whole(file, name)
+
+
+def _read_whole(file: BinaryIO, name: str) -> bytes:
+    file.seek(0)
+    content = file.read(_MAX_BYTES + 1)
+    if len(content) > _MAX_BYTES:
+        raise WrongRequest(f"{name} has more than {_MAX_BYTES:,} bytes", hint="split it, or choose another file")
+    return content
+
+
+@contextmanager
+def _open_input(name: str) -> Iterator[BinaryIO]:
+    """Open a file, or stdin for `-`; what can be read only once is copied to a temporary file first."""
+    with ExitStack() as stack:
+        source = sys.stdin.buffer if name == "-" else stack.enter_context(_open_file(name))
+        if name != "-" and source.seekable():
+            yield source
+            return
+        copy = stack.enter_context(tempfile.TemporaryFile())
+        shutil.copyfileobj(source, copy)
+        yield copy
+
+
+def _open_file(name: str) -> BinaryIO:
     # A pipe may be what the user wants, but not one that came with a clone under the name of a file with rules.
     opener = open_to_read if is_rules_name(name) else None
     try:
-        with open(name, "rb", opener=opener) as file:
-            content = file.read(_MAX_BYTES + 1)
+        return open(name, "rb", opener=opener)
     except OSError as error:
         raise WrongRequest(
             f"cannot read {name}: {error.strerror}", hint="choose an existing file, or `-` for stdin"
         ) from None
-    if len(content) > _MAX_BYTES:
-        raise WrongRequest(f"{name} has more than {_MAX_BYTES:,} bytes", hint="split it, or choose another file")
-    return content
 
 
 def _decode(content: bytes, name: str) -> str:

@@ -1,5 +1,15 @@
--- The role that has logged in, which the server knows; `who` is what the client says.
-alter table import_batch add column role text not null default session_user;
+-- The events of an import, for many learnings at once. What such an event says about a learning is what the learning
+-- says; before anything about the learning changes, the event becomes a row of `event`.
+create table import_batch (
+    project text not null,
+    number bigint not null,
+    id text not null,                                       -- import_…
+    at bigint not null,
+    who text not null,
+    role text not null default session_user,                -- the login, which the server knows; `who` is what the client says
+    primary key (project, number)
+);
+create index import_batch_by_id on import_batch (project, id);
 
 -- What a learning means, as a vector: one byte for each dimension.
 create table learning_vector (

@@ -4,18 +4,6 @@ alter table learning add column number bigint;
 alter table learning add column batch bigint;
 create unique index learning_by_number on learning (project, number);
 
--- The events of an import, for many learnings at once. What such an event says about a learning is what the learning
--- says; before anything about the learning changes, the event becomes a row of `event`.
-create table import_batch (
-    project text not null,
-    number bigint not null,
-    id text not null,                                       -- import_…
-    at bigint not null,
-    who text not null,
-    primary key (project, number)
-);
-create index import_batch_by_id on import_batch (project, id);
-
 -- Indexes hold no more than a lookup needs: most learnings have no goal, task, domain or successor.
 drop index learning_by_age;
 drop index learning_by_status;

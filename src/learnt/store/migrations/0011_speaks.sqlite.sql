@@ -1,5 +1,15 @@
--- A file has no login roles; the column exists because both engines have one schema.
-alter table import_batch add column role text not null default '';
+-- The events of an import, for many learnings at once. What such an event says about a learning is what the learning
+-- says; before anything about the learning changes, the event becomes a row of `event`.
+create table import_batch (
+    project text not null,
+    number bigint not null,
+    id text not null,                                       -- import_…
+    at bigint not null,
+    who text not null,
+    role text not null default '',                          -- a file has no login roles
+    primary key (project, number)
+);
+create index import_batch_by_id on import_batch (project, id);
 
 -- The words of all learnings, each once. A number is never used again, so that it always means the same word.
 drop trigger learning_words_inserted;
