@@ -17,8 +17,8 @@ from mmap import ACCESS_READ, mmap
 from operator import mul
 from struct import Struct
 
-DIMENSIONS = 256
-MODEL = "learnt-256-949007d3"  # with the beginning of the table's SHA-256
+DIMENSIONS = 192
+MODEL = "learnt-192-d6f2f3a3"  # with the beginning of the table's SHA-256
 
 _PATH = os.path.join(os.path.dirname(__file__), "meaning.bin")
 _HEADER = Struct("<8sHHI")  # mark, dimensions, steps of rarity per unit, number of stems
@@ -59,8 +59,19 @@ def _open_table() -> _Table:
     return _Table(_PATH)
 
 
-def embed(stems: Iterable[str]) -> bytes | None:
-    """Return the vector of the words of a text, each counted once; None if none of them is known."""
+def embed(*parts: Iterable[str]) -> bytes | None:
+    """Return the vector of a text by its words, each counted once; None if none of them is known.
+
+    If several parts are given, such as a title and the whole text, they count the same whatever their lengths.
+    """
+    vectors = [vector for part in parts if (vector := _embed_part(part))]
+    if len(vectors) < 2:
+        return vectors[0] if vectors else None
+    total = sum(map(_spread, vectors)).to_bytes(2 * DIMENSIONS, "little")
+    return _scale(memoryview(total).cast("H").tolist(), 128 * len(vectors))
+
+
+def _embed_part(stems: Iterable[str]) -> bytes | None:
     numbers = set(map(_find, stems))
     numbers.discard(None)
     if not numbers:
@@ -78,8 +89,12 @@ def _find(stem: str) -> int | None:
 @lru_cache(maxsize=20_000)
 def _read_lanes(number: int) -> int:
     """Return a stem's vector as one number with 16 bits for each dimension, which has 128 added to it."""
+    return _spread(bytes(_open_table().read_row(number)))
+
+
+def _spread(vector: bytes) -> int:
     lanes = bytearray(2 * DIMENSIONS)
-    lanes[::2] = bytes(_open_table().read_row(number)).translate(_SIGN_FLIPPED)
+    lanes[::2] = vector.translate(_SIGN_FLIPPED)
     return int.from_bytes(lanes, "little")
 
 
