@@ -198,7 +198,7 @@ class Entry:
         by_field = [indexed_words(text_of(learning, field)) for field in FIELDS]
         # The length includes only the words of the text, not the additional forms of identifiers.
         own = [word for words in by_field for word in words if not word.startswith(JOINED)]
-        return cls(CutWords(learning.id, by_field, len(own)), embed(own), _trigger_rows(learning))
+        return cls(CutWords(learning.id, by_field, len(own)), embed(by_field[0], own), _trigger_rows(learning))
 
     def as_plain(self) -> tuple[Any, ...]:
         """Return the entry as plain values, which can be sent to another process."""
