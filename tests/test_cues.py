@@ -103,7 +103,7 @@ def test_a_store_of_before_the_cues_is_searched_as_before(sqlite_memory: Memory,
         for statement in ("drop table learning_index", "drop table notice", "delete from migration where number >= 8"):
             database.execute(statement)
         added = {
-            "learning": ("cues", "loaded_from"),
+            "learning": ("cues", "loaded_from", "model_cues", "observed_cues"),
             "learning_words": ("cues",),
             "attempt": ("ignored",),
             "brief": ("delivery", "reported"),

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from learnt.flow.agent_templates import AgentTemplates
     from learnt.flow.claims import Work
     from learnt.flow.context import Context
+    from learnt.flow.cues import Cues
     from learnt.flow.debriefs import Debriefs
     from learnt.flow.folding import Similar
     from learnt.flow.history import Transcripts
@@ -95,6 +96,8 @@ class Memory:
     """Background work."""
     warnings: Warnings = _room("purge", "Warnings")
     """Warnings that a person dismisses or deletes."""
+    cues: Cues = _room("cues", "Cues")
+    """The situations in which learnings matter, asked of a model."""
     calls: WatchedCalls = _room("warnings", "WatchedCalls")
     """The calls that may concern something."""
     _learnings: Learnings = _room("learnings", "Learnings")
@@ -410,8 +413,7 @@ class Memory:
     def purge(self, id: str) -> int:
         """Delete a learning permanently: rows, history, spool, backups, log, and this worktree's learnings files.
 
-        Return how many backups contained it. An interrupted purge can be repeated. No file or branch can restore the
-        learning.
+        Return how many backups contained it. An interrupted purge can be repeated. Nothing can restore the learning.
         """
         return self._purge.learning(id)
 

@@ -113,7 +113,7 @@ class ToolCall:
             return Found(warning=warning.replace(denies=True))
         hits = self.triggered(kinds)
         told = [warning.misstep] if warning else self._list_warned() if hits else []
-        hits = [hit for hit in hits if not any(_tells_of(hit.learning, misstep) for misstep in told)]
+        hits = [hit for hit in hits if not any(tells_of(hit.learning, misstep) for misstep in told)]
         return Found(warning=warning, hits=tuple(hits))
 
     def _list_warned(self) -> list[Misstep]:
@@ -378,7 +378,7 @@ def _shorten(context: Context, text: str, max_chars: int) -> str:
     return context.redact_line(text, max_chars)[:max_chars].rstrip()
 
 
-def _tells_of(learning: Learning, misstep: Misstep) -> bool:
+def tells_of(learning: Learning, misstep: Misstep) -> bool:
     """Return whether a learning says what a warning about a misstep says.
 
     It was mined from the misstep, or it quotes both commands. One that quotes only the failed command may be about

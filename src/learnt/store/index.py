@@ -331,7 +331,7 @@ def list_anchors(database: Database, kinds: Sequence[str]) -> dict[str, list[str
 
 def text_of(learning: Learning, field: str) -> str:
     """Return the text of one of the fields that are searched."""
-    value = getattr(learning, field)
+    value = learning.all_cues if field == "cues" else getattr(learning, field)
     return value if isinstance(value, str) else (" " if field == "tags" else "; ").join(value)
 
 

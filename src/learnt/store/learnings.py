@@ -9,7 +9,7 @@ import json
 import os
 
 from learnt.errors import InvalidValue, NotFound
-from learnt.model import PROGRAM, Event, Learning, Triggers, Value, new_id
+from learnt.model import CUE_FIELDS, PROGRAM, Event, Learning, Triggers, Value, new_id
 from learnt.store import index
 from learnt.store.database import UNREADABLE, clean_row, read_json
 from learnt.store.index import Filter
@@ -31,7 +31,7 @@ _COLUMNS = tuple({"commit": "git_commit"}.get(field, field) for field in _FIELDS
 _NOT_IN_EVENTS = ("id", "updated_at", "version", "scope")
 # These columns are derived from other fields and stored for lookups.
 _DERIVED = ("sameness", "title_sameness")
-_SEARCHED = (*index.FIELDS, "triggers")
+_SEARCHED = (*index.FIELDS, *CUE_FIELDS, "triggers")
 _UPDATE = f"""
     update learning
        set {", ".join(f"{column} = :{column}" for column in (*_COLUMNS, *_DERIVED) if column != "id")}
@@ -544,7 +544,8 @@ def _append_event(
 def _row(learning: Learning) -> dict[str, Any]:
     row = {column: getattr(learning, field) for field, column in zip(_FIELDS, _COLUMNS, strict=True)}
     row["tags"] = json.dumps(learning.tags, ensure_ascii=False)
-    row["cues"] = json.dumps(learning.cues, ensure_ascii=False)
+    for field in CUE_FIELDS:
+        row[field] = json.dumps(getattr(learning, field), ensure_ascii=False)
     row["replaces"] = json.dumps(learning.replaces)
     row["triggers"] = json.dumps(triggers_record(learning.triggers), ensure_ascii=False)
     row["pinned"] = int(learning.pinned)
@@ -564,7 +565,7 @@ def _learning(row: Row) -> Learning:
     # While an old schema is migrated, columns of later ones are missing.
     fields = {field: clean[column] for field, column in zip(_FIELDS, _COLUMNS, strict=True) if column in clean}
     fields["title"] = " ".join(fields["title"].split())
-    for field in ("tags", "cues", "replaces"):
+    for field in ("tags", *CUE_FIELDS, "replaces"):
         fields[field] = tuple(read_json(row.get(field, "[]")))
     fields["triggers"] = Triggers(**{kind: tuple(words) for kind, words in read_json(row["triggers"]).items()})
     if row["pinned"] not in (0, 1):

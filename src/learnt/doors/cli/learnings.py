@@ -284,10 +284,13 @@ def edit_run(arguments: Arguments) -> None:
         "add_cues": arguments.add_when or (),
         "drop_cues": arguments.drop_when or (),
     }
+    removes_cues = arguments.cues == []
     changes_something = bool(fields or any(entries.values()))
     in_editor = arguments.edit or (not changes_something and is_terminal(sys.stdin))
     with open_memory(arguments) as memory:
         before = memory.get(arguments.id)
+        if removes_cues:
+            entries["drop_cues"] = (*entries["drop_cues"], *before.model_cues, *before.observed_cues)
 
         def save(edited: dict[str, Any]) -> Learning:
             changes = find_changes(before, edited) if in_editor else edited
@@ -355,6 +358,8 @@ def _list_details(learning: Learning, supersedes: list[str]) -> dict[str, str]:
     return {
         "tags": ", ".join(learning.tags),
         "when": "; ".join(learning.cues),
+        "when (model)": "; ".join(learning.model_cues),
+        "observed": "; ".join(learning.observed_cues),
         "domain": learning.domain,
         "category": learning.category,
         "shown on": "; ".join(triggers),
