@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,10 +20,12 @@ SITUATION = "The till crashes when two cashiers close the drawer at once."
 
 @pytest.fixture
 def drawer(memory: Memory) -> Learning:
-    return memory.add("Close the drawer under its lock", observation="Two writers race.", tags=["till"], triggers=ALWAYS)
+    return memory.add(
+        "Close the drawer under its lock", observation="Two writers race.", tags=["till"], triggers=ALWAYS
+    )
 
 
-def help_with(memory: Memory, learning: Learning, prompt: str, task: str, **how: str) -> Learning:
+def help_with(memory: Memory, learning: Learning, prompt: str, task: str, **how: Any) -> Learning:
     """Brief a task with a learning and mark it as helpful; return the learning."""
     brief = memory.brief(prompt, task=task, **how)
     assert learning.id in brief.learning_ids, brief.receipt
@@ -109,9 +112,7 @@ def test_the_conversation_that_taught_a_learning_gives_it_no_cue(memory: Memory,
         "The till crashes at the drawer with " + "word " * 600,
     ],
 )
-def test_nothing_is_taken_from_what_looks_pasted_or_says_little(
-    memory: Memory, drawer: Learning, prompt: str
-) -> None:
+def test_nothing_is_taken_from_what_looks_pasted_or_says_little(memory: Memory, drawer: Learning, prompt: str) -> None:
     assert help_with(memory, drawer, prompt, "task_1").observed_cues == ()
 
 

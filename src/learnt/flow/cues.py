@@ -6,7 +6,8 @@ one, and a person can remove each cue. Cues that came with a learning stay as th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from learnt.errors import LearntError, NoModel, WrongRequest
@@ -48,7 +49,7 @@ class CueReport(Value):
     batch: str = ""
     """The id by which it can be undone; empty if nothing was stored."""
     learnings: tuple[Learning, ...] = ()
-    refused: dict[str, str] = {}
+    refused: Mapping[str, str] = {}
     """Why learnings got none, by id."""
     cost_usd: float = 0.0
     remarks: tuple[str, ...] = ()
@@ -114,21 +115,21 @@ class Cues:
         database = self._store.database
         batch = batch or cues.latest_reason(database, _WHAT)
         events = [event for event in learnings.events_for(database, batch) if event.what == _WHAT] if batch else []
-        undone = []
-        for event in events:
-            current = learnings.find(database, event.subject)
-            if current is not None and list(current.model_cues) == event.new["model_cues"]:
-                change: dict[str, Any] = {"undoes": event.id, "reason": batch}
-                undone.append(
-                    alter(self._context, event.subject, "undo", lambda known, event=event: revert(event, known), **change)
-                )
+        current = learnings.get_all(database, [event.subject for event in events]) if events else {}
+        undone = [
+            alter(self._context, event.subject, "undo", partial(revert, event), undoes=event.id, reason=batch)
+            for event in events
+            if event.subject in current and list(current[event.subject].model_cues) == event.new["model_cues"]
+        ]
         if not undone:
-            raise WrongRequest("there are no cues of a model to remove", hint="`learnt cues ID` shows a learning's cues")
+            raise WrongRequest(
+                "there are no cues of a model to remove", hint="`learnt cues ID` shows a learning's cues"
+            )
         return batch, undone
 
     def find_matching(self, query: str, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
         """Return the cue of each learning that shares most words with a text, and where it comes from."""
-        matching = {}
+        matching: dict[str, tuple[str, str]] = {}
         for store in self._context.sound_stores():
             for learning in learnings.get_all(store.database, ids).values() if ids else ():
                 best = find_best_cue(query, learning)

@@ -20,7 +20,7 @@ _REDACTED = "[redacted"
 
 
 def find_situation(prompt: str, learning: Learning, *, must_share: bool = False) -> str:
-    """Return what a prompt says about the situation in which a learning helped, in one short sentence; empty if nothing.
+    """Return the sentence of a prompt that says in which situation a learning helped; empty if none does.
 
     With `must_share`, it must share a word with the learning, because the prompt may be about something else.
     """
@@ -39,7 +39,7 @@ def find_situation(prompt: str, learning: Learning, *, must_share: bool = False)
 
 
 def add_observed(learning: Learning, situation: str) -> tuple[str, ...]:
-    """Return the observed cues of a learning together with another one: the newest, and the most different of the rest."""
+    """Return a learning's observed cues with another one: the newest, and the most different of the rest."""
     known = (learning.title, *learning.all_cues)
     if not situation or any(is_alike(situation, other) for other in known):
         return learning.observed_cues
