@@ -100,8 +100,9 @@ def test_a_store_of_before_the_cues_is_searched_as_before(sqlite_memory: Memory,
     with sqlite3.connect(project / ".learnt" / "learnt.db") as database:
         for trigger in ("inserted", "deleted", "updated"):
             database.execute(f"drop trigger learning_words_{trigger}")
-        for statement in ("drop table learning_index", "drop table notice", "delete from migration where number >= 8"):
-            database.execute(statement)
+        for table in ("learning_index", "notice", "learning_name"):
+            database.execute(f"drop table {table}")
+        database.execute("delete from migration where number >= 8")
         added = {
             "learning": ("cues", "loaded_from", "model_cues", "observed_cues"),
             "learning_words": ("cues",),

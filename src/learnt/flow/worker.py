@@ -19,6 +19,7 @@ from learnt.debrief.sigils import read_sigils
 from learnt.errors import LearntError, TryAgain
 from learnt.flow import background
 from learnt.flow.asks import ask_if_worth
+from learnt.flow.common_names import update_common_names
 from learnt.flow.context import Context, is_upkeep_due
 from learnt.flow.cues import Cues
 from learnt.flow.debriefs import store_debrief
@@ -161,6 +162,7 @@ class Worker:
     def _watch_calls(self, remarks: list[str]) -> None:
         """Let hooks before calls that concern nothing end early."""
         try:
+            update_common_names(self._context)
             WatchedCalls(self._context).update()
         except (LearntError, OSError) as error:
             remarks.append(_format_error(error) if isinstance(error, LearntError) else str(error.strerror or error))

@@ -12,7 +12,7 @@ from learnt.errors import WrongRequest
 from learnt.model import KINDS, PARAGRAPHS, STATUSES, Learning, Value
 from learnt.store.database import insert_statement
 from learnt.system import watched
-from learnt.text.triggers import anchor_of
+from learnt.text.triggers import anchor_of, list_names
 from learnt.text.words import indexed_words, words
 
 TYPE_CHECKING = False
@@ -320,6 +320,16 @@ def _put_triggers(database: Database, learning: Learning) -> None:
     ]
     database.execute_many(insert_statement("learning_trigger", ("learning", "kind", "pattern", "anchor")), rows)
     if rows:
+        watched.forget(database.path)
+
+
+def put_names(database: Database, learning: Learning) -> None:
+    """Store the distinctive identifiers that a learning names, in place of its old ones; see `store.names`."""
+    database.execute("delete from learning_name where project = :project and learning = :id", id=learning.id)
+    named = list_names(learning.title, learning.action) or list_names(learning.observation)
+    if named:
+        rows = [{"learning": learning.id, "name": name} for name in named]
+        database.execute_many(insert_statement("learning_name", ("learning", "name")), rows)
         watched.forget(database.path)
 
 

@@ -13,6 +13,7 @@ from learnt.model import CUE_FIELDS, PROGRAM, Event, Learning, Triggers, Value, 
 from learnt.store import index
 from learnt.store.database import UNREADABLE, clean_row, read_json
 from learnt.store.index import Filter
+from learnt.system import watched
 from learnt.text.clean import fold
 from learnt.text.records import as_record, triggers_record
 from learnt.text.times import DAY_MS
@@ -69,7 +70,7 @@ def add(database: Database, learning: Learning, change: Change) -> None:
     """Insert a learning and the event that records its creation."""
     database.lock_words()
     database.insert("learning", _row(learning))
-    index.put(database, learning)
+    _index(database, learning)
     renew_stamp(database)
     _append_event(database, learning, change, old={}, new=_difference(_BLANK, learning)[1])
 
@@ -87,10 +88,17 @@ def change(
     after = after.replace(version=before.version + 1, updated_at=max(change.at, before.updated_at))
     database.execute(_UPDATE, **_row(after))
     if any(name in new for name in _SEARCHED):
-        index.put(database, after)
+        _index(database, after)
+    elif "vouched" in new or "status" in new:
+        watched.forget(database.path)  # its names are occasions from now on, or no longer
     renew_stamp(database)
     _append_event(database, after, change, old=old, new=new)
     return before, after
+
+
+def _index(database: Database, learning: Learning) -> None:
+    index.put(database, learning)
+    index.put_names(database, learning)
 
 
 def recur(database: Database, existing: Learning, *, task: str, who: str, at: int) -> Learning:
@@ -121,7 +129,7 @@ def put_copy(database: Database, learning: Learning) -> None:
     else:
         database.execute(_UPDATE, **_row(learning))
     if stored is None or any(getattr(stored, name) != getattr(learning, name) for name in _SEARCHED):
-        index.put(database, learning)
+        _index(database, learning)
 
 
 def find(database: Database, id: str, *, for_update: bool = False) -> Learning | None:

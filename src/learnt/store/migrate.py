@@ -11,8 +11,9 @@ from __future__ import annotations
 import os
 
 from learnt.errors import LearntError
-from learnt.store import learnings
+from learnt.store import index, learnings
 from learnt.store.database import MIGRATIONS, Database
+from learnt.store.index import Filter
 from learnt.store.sqlite import SqliteDatabase
 
 TYPE_CHECKING = False
@@ -31,9 +32,20 @@ create table if not exists migration (
 
 _INDEX_PARTS = "learning_index_"
 
+
+def _store_names(database: Database) -> None:
+    """Store the names in all learnings, which were stored before names were."""
+    own = database.project
+    for project in database.column("select distinct project from learning order by project"):
+        database.project = project
+        for learning in learnings.each(database, Filter(status=None)):
+            index.put_names(database, learning)
+    database.project = own
+
+
 # SQL alone cannot do these steps, because our own code splits and compares texts. Each step runs in its migration's
 # transaction, on all existing data.
-_AFTERWARDS = {"learns": learnings.index_old}
+_AFTERWARDS = {"learns": learnings.index_old, "cues": _store_names}
 
 
 class Migration:

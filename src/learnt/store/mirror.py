@@ -36,7 +36,13 @@ _RECENT_MS = MONTH_MS
 # The clocks of different machines disagree, so changes from shortly before the last refresh are read again.
 _SKEW_MS = DAY_MS
 # The rows of these tables are copied unchanged, because the same code has split the words on both sides.
-_LEARNING_TABLES = {"learning": "id", "learning_words": "learning", "learning_trigger": "learning", "word": "word"}
+_LEARNING_TABLES = {
+    "learning": "id",
+    "learning_words": "learning",
+    "learning_trigger": "learning",
+    "learning_name": "learning",
+    "word": "word",
+}
 # Hooks also need recent tasks, including ended ones and later ones with the same title.
 _CHANGED_TASKS = """
     select task.id
