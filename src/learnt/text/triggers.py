@@ -265,9 +265,8 @@ def _drop_snippets(text: str) -> str:
 def list_mentioned(text: str) -> set[str]:
     """Return every run of segments in the identifiers of a text that may be a distinctive name."""
     chains = {chain.replace("::", ".") for chain in re.findall(_CHAIN, text)}
-    return {
-        name for chain in chains for name in _list_runs(chain) if len(name) >= _MIN_NAME_LENGTH and _may_be_name(name)
-    }
+    runs = {run for chain in chains for run in _list_runs(chain)}
+    return {run for run in runs if len(run) >= _MIN_NAME_LENGTH and _may_be_name(run)}
 
 
 def find_anchor(name: str) -> str:
