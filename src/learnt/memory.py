@@ -402,9 +402,9 @@ class Memory:
         """
         return self._learnings.undo(id, reason=reason) if id else self._learnings.undo_said(reason=reason)
 
-    def similar(self, learning: str | Learning, limit: int = 10) -> list[Similar]:
-        """Return the known learnings that resemble a learning, each with the verdict how it relates to that one."""
-        return self._learnings.similar(learning, limit=limit)
+    def similar(self, learning: str | Learning, limit: int = 10, *, near_too: bool = False) -> list[Similar]:
+        """Return the learnings most alike, each with the verdict how it relates; `near_too` adds those near by words."""
+        return self._learnings.similar(learning, limit=limit, near_too=near_too)
 
     def compare(self, older: str | Learning, newer: str | Learning) -> Verdict:
         """Return how a newer learning relates to an older one (`repeats`, …), with `score` and `reason`."""

@@ -108,12 +108,12 @@ class Learnings:
             refuse(self._context, lambda: learning, discovery, reason, who=who, at=now)
         raise WrongRequest(f"not kept: {reason}", hint=_WHAT_TO_WRITE)
 
-    def similar(self, learning: str | Learning, *, limit: int = 10) -> list[Similar]:
+    def similar(self, learning: str | Learning, *, limit: int = 10, near_too: bool = False) -> list[Similar]:
         """Return the learnings in the same store that resemble a learning, with how the newer one relates to it."""
         check_rows(limit=limit, offset=0)
         store, learning = self._find(learning)
         is_stored = learnings.exists(store.database, learning.id)
-        similar = find_similar(store.database, learning, limit=limit, is_stored=is_stored)
+        similar = find_similar(store.database, learning, limit=limit, is_stored=is_stored, near_too=near_too)
         return [one.replace(learning=one.learning.replace(scope=store.place.scope)) for one in similar]
 
     def compare(self, older: str | Learning, newer: str | Learning) -> Verdict:

@@ -43,6 +43,7 @@ def purge_learning(database: Database, id: str) -> None:
     database.execute("delete from learning where project = :project and id = :id", id=id)
     for table in ("event", "escalation", "notice"):
         database.execute(f"delete from {table} where project = :project and subject = :id", id=id)
+    database.execute("delete from escalation where project = :project and detail like :other", other=f'%"{id}"%')
     database.execute(
         "update event set reason = '' where project = :project and reason like :similar",
         similar=f"{learnings.SIMILAR_TO}{id} %",

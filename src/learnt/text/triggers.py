@@ -51,32 +51,34 @@ _CAMEL = r"[A-Z]?[a-z]+\d*[A-Z]\w*|[A-Z]{2,}[a-z]{3,}\w*"
 _CODE = r"[A-Z]{1,5}\d{3,5}"
 # What ends like this is a file or an address, which has triggers of its own.
 _ENDINGS = frozenset(
-    "py js ts tsx jsx mjs cjs go rs rb java kt c h cc cpp hpp cs php swift sh bash zsh ps1 sql md rst txt json jsonl "
-    "yaml yml toml ini cfg conf lock xml html css scss svg png jpg gif pdf csv tsv log db sqlite zip gz tar whl env example "
-    "com org net io dev ai app local test".split()
+    (
+        "py js ts tsx jsx mjs cjs go rs rb java kt c h cc cpp hpp cs php swift sh bash zsh ps1 sql md rst txt json "
+        "jsonl yaml yml toml ini cfg conf lock xml html css scss svg png jpg gif pdf csv tsv log db sqlite zip gz "
+        "tar whl env example com org net io dev ai app local test "
+    ).split()
 )
+# Names that say nothing: of Python, JavaScript, Go and test frameworks; errors that every program may raise; products
+# and languages; variables of every shell; placeholders.
 _GENERIC = frozenset(
-    # Python, JavaScript, shell and test frameworks
-    "__init__ __main__ __name__ __file__ __all__ __future__ __dict__ __class__ __repr__ __str__ __eq__ __hash__ "
-    "__enter__ __exit__ __call__ __getattr__ __post_init__ self.assert os.path os.environ os.getenv sys.path sys.argv sys.exit "
-    "sys.stdout sys.stderr sys.stdin json.loads json.dumps json.load json.dump console.log console.error process.env "
-    "process.exit process.argv module.exports node_modules site_packages set_up tear_down setUp tearDown setupTest "
-    "beforeEach afterEach beforeAll afterAll toEqual toBe pytest.fixture pytest.mark pytest.raises test_case TestCase "
-    "fmt.Println fmt.Printf fmt.Sprintf fmt.Errorf err.Error context.Context http.Request ctx.Done "
-    # errors that every program may raise
-    "ValueError TypeError KeyError IndexError AttributeError RuntimeError ImportError ModuleNotFoundError NameError "
-    "OSError IOError FileNotFoundError AssertionError NotImplementedError StopIteration KeyboardInterrupt SystemExit "
-    "SyntaxError ReferenceError RangeError NullPointerException IllegalArgumentException BaseException "
-    # names of products and languages
-    "JavaScript TypeScript GitHub GitLab BitBucket PostgreSQL MySQL SQLite MongoDB GraphQL DynamoDB CloudFront YouTube "
-    "LinkedIn macOS iOS iPhone iPad OpenAI ChatGPT DevOps WebSocket WebSockets FastAPI NumPy PyPI PyTorch VSCode "
-    "VisualStudio JetBrains IntelliJ PyCharm OAuth OpenAPI RESTful CamelCase camelCase PascalCase snake_case "
-    "SCREAMING_CASE Makefile Dockerfile README CHANGELOG CONTRIBUTING LICENSE TODO FIXME NodeJS ReactJS NextJS VueJS "
-    # variables of every shell
-    "PYTHONPATH NODE_ENV LD_LIBRARY_PATH JAVA_HOME GITHUB_TOKEN GITHUB_ACTIONS UTF8 UTF16 SHA256 SHA512 SHA1 BASE64 "
-    # placeholders
-    "foo_bar FooBar fooBar foo.bar my_function MyClass my_class my_project your_project file_name file_path user_id "
-    "created_at updated_at is_active".split()
+    (
+        "__init__ __main__ __name__ __file__ __all__ __future__ __dict__ __class__ __repr__ __str__ __eq__ __hash__ "
+        "__enter__ __exit__ __call__ __getattr__ __post_init__ self.assert os.path os.environ os.getenv sys.path "
+        "sys.argv sys.exit sys.stdout sys.stderr sys.stdin json.loads json.dumps json.load json.dump console.log "
+        "console.error process.env process.exit process.argv module.exports node_modules site_packages set_up "
+        "tear_down setUp tearDown setupTest beforeEach afterEach beforeAll afterAll toEqual toBe pytest.fixture "
+        "pytest.mark pytest.raises test_case TestCase fmt.Println fmt.Printf fmt.Sprintf fmt.Errorf err.Error "
+        "context.Context http.Request ctx.Done ValueError TypeError KeyError IndexError AttributeError RuntimeError "
+        "ImportError ModuleNotFoundError NameError OSError IOError FileNotFoundError AssertionError "
+        "NotImplementedError StopIteration KeyboardInterrupt SystemExit SyntaxError ReferenceError RangeError "
+        "NullPointerException IllegalArgumentException BaseException JavaScript TypeScript GitHub GitLab BitBucket "
+        "PostgreSQL MySQL SQLite MongoDB GraphQL DynamoDB CloudFront YouTube LinkedIn macOS iOS iPhone iPad OpenAI "
+        "ChatGPT DevOps WebSocket WebSockets FastAPI NumPy PyPI PyTorch VSCode VisualStudio JetBrains IntelliJ "
+        "PyCharm OAuth OpenAPI RESTful CamelCase camelCase PascalCase snake_case SCREAMING_CASE Makefile Dockerfile "
+        "README CHANGELOG CONTRIBUTING LICENSE TODO FIXME NodeJS ReactJS NextJS VueJS PYTHONPATH NODE_ENV "
+        "LD_LIBRARY_PATH JAVA_HOME GITHUB_TOKEN GITHUB_ACTIONS UTF8 UTF16 SHA256 SHA512 SHA1 BASE64 foo_bar FooBar "
+        "fooBar foo.bar my_function MyClass my_class my_project your_project file_name file_path user_id created_at "
+        "updated_at is_active "
+    ).split()
 )
 
 

@@ -172,17 +172,18 @@ def show_run(arguments: Arguments) -> None:
 def similar_arguments(parser: Parser) -> None:
     add_id(parser)
     parser.add_argument("--limit", type=int, default=10, metavar="N", help="how many to show (default: 10)")
+    parser.add_argument("--all", action="store_true", help="also show the nearest ones that say something else")
     add_user(parser)
 
 
 def similar_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
-        similar = memory.similar(arguments.id, arguments.limit)
+        similar = memory.similar(arguments.id, arguments.limit, near_too=arguments.all)
     if arguments.json:
         show_json([{**_similar_record(one), "learning": as_record(one.learning)} for one in similar])
         return
     if not similar:
-        note("No learning says much the same.")
+        note("No learning says much the same." + ("" if arguments.all else " `--all` shows the nearest ones."))
     for one in similar:
         learning = one.learning
         status = "" if learning.status == "active" else f"  [{learning.status}]"
