@@ -403,7 +403,7 @@ class Memory:
         return self._learnings.undo(id, reason=reason) if id else self._learnings.undo_said(reason=reason)
 
     def similar(self, learning: str | Learning, limit: int = 10, *, near_too: bool = False) -> list[Similar]:
-        """Return the learnings most alike, each with the verdict how it relates; `near_too` adds those near by words."""
+        """Return the learnings most alike, each with the verdict how it relates; `near_too` adds merely near ones."""
         return self._learnings.similar(learning, limit=limit, near_too=near_too)
 
     def compare(self, older: str | Learning, newer: str | Learning) -> Verdict:

@@ -1,7 +1,7 @@
 """Distinctive identifiers that learnings name, by which calls are found that touch what a learning is about.
 
-`index.put_names` stores them. A name that many learnings or many of the project's files contain is `common`: it does not
-say what a call is about.
+`index.put_names` stores them. A name that many learnings or many of the project's files contain is `common`: it does
+not say what a call is about.
 """
 
 from __future__ import annotations
