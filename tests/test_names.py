@@ -116,6 +116,15 @@ def test_at_most_two_are_told_its_own_triggers_first(project: Path, call: Call) 
     assert told.count("needs the") == 1
 
 
+def test_names_interrupt_a_conversation_twice_at_most(project: Path, call: Call) -> None:
+    with Memory.open(project) as memory:
+        for name in ("add_vat", "split_cents", "round_up"):
+            memory.add(f"`{name}` is for coins only")
+    told = [edit(call, "", f"{name}(net)") for name in ("add_vat", "split_cents", "round_up")]
+    assert [bool(text) for text in told] == [True, True, False]
+    assert "round_up" in edit(call, "", "round_up(net)", session="s2")
+
+
 def test_a_name_in_many_learnings_or_files_says_nothing(project: Path, call: Call) -> None:
     with Memory.open(project) as memory:
         for number in range(4):

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 _MAX_ERROR_CHARS = 300
 _MAX_TRIGGERED = 2
 _MAX_NAMING_CHARS = 20_000
-_NAMES = "names"
+_MAX_BY_NAMES = 2
 _STOPPED = "To run it all the same, make the same call again."
 
 
@@ -230,7 +230,8 @@ class ToolCall:
     def _find_by_names(self, store: Store, which: Filter) -> list[Hit]:
         """Return the vouched learnings that name an identifier in the text of this edit or command.
 
-        A command that only looks for something touches nothing. What the client loads by itself is not repeated.
+        A command that only looks for something touches nothing. What the client loads by itself is not repeated. With
+        many learnings, names occur often, so a conversation is interrupted by them only a few times.
         """
         event = self._event
         command = "" if is_question(event.command) else event.command
@@ -239,15 +240,23 @@ class ToolCall:
             return []
         which = which.replace(exclude_loaded=loaded_files(event.client))
         found = names.find(store.database, mentioned, which.conditions(store.database))
+        if found and self._has_heard_of_names():
+            return []
         return [
             Hit(
                 learning=learning.replace(scope=store.place.scope),
                 score=0.0,
                 relevance=1.0,
-                trigger=f"{_NAMES}: {found[learning.id]}",
+                trigger=f"{names.TRIGGER}{found[learning.id]}",
             )
             for learning in (learnings.get_all(store.database, list(found)).values() if found else ())
         ]
+
+    def _has_heard_of_names(self) -> bool:
+        """Return whether names have interrupted the conversation so often that another one would be noise."""
+        conversation = self._conversation
+        since = conversation.task.fresh_since
+        return names.count_spoken(conversation.database, conversation.id, since=since) >= _MAX_BY_NAMES
 
     def _matcher(self, kinds: Sequence[str]) -> SituationMatcher:
         event = self._event
@@ -429,7 +438,7 @@ def _has_remedy(command: str, misstep: Misstep) -> bool:
 
 def _rank(hit: Hit) -> tuple[object, ...]:
     learning = hit.learning
-    is_named = hit.trigger.startswith(f"{_NAMES}: ")  # its own triggers say more
+    is_named = hit.trigger.startswith(names.TRIGGER)  # its own triggers say more
     return (is_named, not learning.pinned, not is_persons(learning), -learning.confidence, learning.id)
 
 

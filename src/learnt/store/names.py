@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from learnt.store.database import Condition, Database
 
+TRIGGER = "names: "
+"""How the trigger begins by which a name has shown a learning."""
 _MAX_NAMES = 3_000
 _MAX_LEARNINGS = 3  # a name that more learnings contain is common
 _MAX_FOUND = 50
@@ -43,6 +45,25 @@ def find(database: Database, mentioned: Collection[str], conditions: Condition) 
     for row in rows:
         found.setdefault(row["id"], row["name"])
     return found
+
+
+def count_spoken(database: Database, task: str, *, since: int) -> int:
+    """Return how many briefs at calls of a conversation have shown a learning because of a name."""
+    count = database.value(
+        """
+        select count(*) as spoken
+          from brief
+         where project = :project
+           and task = :task
+           and created_at >= :since
+           and occasion = 'tool'
+           and receipt like :trigger
+        """,
+        task=task,
+        since=since,
+        trigger=f'%"trigger": "{TRIGGER}%',
+    )
+    return int(count)
 
 
 def list_vouched(database: Database, *, common_too: bool = False) -> list[str]:
