@@ -63,7 +63,7 @@ def _question(stays: Learning, goes: Learning, *, at: int) -> Escalation:
     return Escalation(
         id=text_id("esc", " ".join((DUPLICATE, *sorted((stays.id, goes.id))))),
         subject=stays.id,
-        question=f"`{stays.title}` and `{goes.title}` say the same. Should only the first one stay?",
+        question=f"“{stays.title}” and “{goes.title}” say the same. Should only the first one stay?",
         detail={"what": DUPLICATE, "other": goes.id},
         created_at=at,
     )
