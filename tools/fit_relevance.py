@@ -72,7 +72,11 @@ def main() -> None:
         os.environ["LEARNT_BRIEF_RELEVANCE"] = min(options.bars.split(","))
     with tempfile.TemporaryDirectory() as home:
         os.environ.update(HOME=home, XDG_CONFIG_HOME=home, XDG_DATA_HOME=home)
-        stores = {(project.name, cues): Store(project, Path(home), cues=cues) for project in projects for cues in (False, True)}
+        stores = {
+            (project.name, cues): Store(project, Path(home), cues=cues)
+            for project in projects
+            for cues in (False, True)
+        }
         if not options.no_table:
             show_table(projects, stores, [float(bar) for bar in options.bars.split(",") if bar])
         fit_to(projects, stores)
@@ -179,7 +183,9 @@ def show_row(name: str, cues: bool, bar: float, said: Sequence[Said]) -> None:
 def fit_to(projects: Sequence[Project], stores: dict[tuple[str, bool], Store]) -> None:
     """Fit the coefficients to some projects; from then on the product uses them."""
     for _ in range(ROUNDS):
-        groups = [group for project in projects for cues in (False, True) for group in stores[project.name, cues].measure()]
+        groups = [
+            group for project in projects for cues in (False, True) for group in stores[project.name, cues].measure()
+        ]
         rows = [row for group in groups for row in group]
         use(fit(rows))
         strengths = [

@@ -101,6 +101,7 @@ class Settings(Value):
     hook_deadline_ms: int = 400
     before_tool: str = "auto"
     ask_agent: str = "when_worth"
+    cues: str = "manual"
 
 
 # Who may set a setting. Values of a project's file that it may not set take effect once the user has accepted them,
@@ -272,6 +273,13 @@ SETTINGS = (
         "next prompt asks for it, once in a conversation), `never`, or `insist` (the end of the turn asks for it "
         "already, which takes another turn, where the client can).",
         choices=("when_worth", "never", "insist"),
+        by="person",
+    ),
+    Setting(
+        "cues",
+        "Whether your model (`model.provider`) writes cues for learnings that have none: `manual` (only when you run "
+        "`learnt cues`) or `auto` (by the worker, in at most one call an hour, under the spending cap).",
+        choices=("manual", "auto"),
         by="person",
     ),
     Setting(

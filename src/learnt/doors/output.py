@@ -208,8 +208,13 @@ def list_mentioned(brief: Brief) -> list[str]:
     return [*(entry["id"] for entry in entries), *receipt.get("beside", ())]
 
 
-def describe_receipt(brief: Brief, titles: Mapping[str, str]) -> list[str]:
-    """Return why a brief contains what it does: the request, and each learning that was considered."""
+def describe_receipt(
+    brief: Brief, titles: Mapping[str, str], cues: Mapping[str, tuple[str, str]] | None = None
+) -> list[str]:
+    """Return why a brief contains what it does: the request, and each learning that was considered.
+
+    `cues` are the learnings' cues that share most words with the request, and where they come from.
+    """
     receipt = brief.receipt
     warning = ", including a stuck warning outside the budget" if receipt["stuck"] else ""
     budget = receipt["settings"]["budget_tokens"]
@@ -225,6 +230,9 @@ def describe_receipt(brief: Brief, titles: Mapping[str, str]) -> list[str]:
         lines.append(f"attempts left out: {', '.join(map(str, receipt['attempts_left_out']))}")
     for entry in receipt["considered"]:
         lines += _describe_entry(entry, titles.get(entry["id"], PURGED), measured=bool(receipt["query"]))
+        if entry["id"] in (cues or {}):
+            cue, origin = (cues or {})[entry["id"]]
+            lines.append(f"    cue ({origin}): {cue}")
     for entry in receipt.get("index", ()):
         lines.append(f"{entry['id']}  {paint('listed', 'green')}: {titles.get(entry['id'], PURGED)}")
     if receipt.get("index_more"):

@@ -421,10 +421,14 @@ def _recall(
     )
     gate, hidden = context.settings.brief_confidence, _hidden_categories(context, agent)
     visible = unknown.replace(not_in_categories=hidden) if hidden else unknown
-    trusted = Wanted(which=visible.replace(trusted_from=gate), limit=_MAX_TRUSTED, least=_ENOUGH_TRUSTED, by_relevance=True)
+    trusted = Wanted(
+        which=visible.replace(trusted_from=gate), limit=_MAX_TRUSTED, least=_ENOUGH_TRUSTED, by_relevance=True
+    )
     doubted = Wanted(which=visible.replace(doubted_below=gate), limit=_MAX_DOUBTED, least=1, by_relevance=True)
     excluded = Wanted(which=unknown.replace(only_excluded=True), limit=_MAX_LEFT_OUT, by_relevance=True)
-    of_others = [Wanted(which=unknown.replace(in_categories=hidden), limit=_MAX_LEFT_OUT, by_relevance=True)] if hidden else []
+    of_others = (
+        [Wanted(which=unknown.replace(in_categories=hidden), limit=_MAX_LEFT_OUT, by_relevance=True)] if hidden else []
+    )
     *fresh, left_out = _find_everywhere(context, situation, which, [*of_others, trusted, doubted, excluded])
     others = fresh.pop(0) if hidden else []
     hits = {hit.learning.id: hit for part in fresh for hit in part}

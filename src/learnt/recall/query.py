@@ -17,7 +17,15 @@ _MAX_SENTENCES = 60
 _MAX_VECTORS = 6
 _SENTENCE_END = r"(?<=[.!?:;])\s+|\n+"
 # A line that names one of these folders is about installed packages, not about the project.
-_FOREIGN = ("site-packages/", "dist-packages/", "node_modules/", "/usr/lib/", "/usr/local/lib/", "/pkg/mod/", "/.cargo/")
+_FOREIGN = (
+    "site-packages/",
+    "dist-packages/",
+    "node_modules/",
+    "/usr/lib/",
+    "/usr/local/lib/",
+    "/pkg/mod/",
+    "/.cargo/",
+)
 _TELLS_ERROR = ("error", "exception", "fail", "panic", "fatal", "denied")
 # Everyday words say what is done with anything, so they say nothing about what a text is about.
 EVERYDAY = frozenset(

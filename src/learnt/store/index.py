@@ -14,7 +14,7 @@ from learnt.store import vectors
 from learnt.store.database import SEARCHED_FIELDS, CutWords, insert_statement
 from learnt.system import watched
 from learnt.text.meaning import embed
-from learnt.text.triggers import anchor_of
+from learnt.text.triggers import anchor_of, list_names
 from learnt.text.words import JOINED, indexed_words
 
 TYPE_CHECKING = False
@@ -185,12 +185,14 @@ class Counts(Value):
 class Entry:
     """What the index holds of a learning. It is made outside transactions, because that takes longest."""
 
-    __slots__ = ("cut", "triggers", "vector")
+    __slots__ = ("cut", "names", "triggers", "vector")
 
-    def __init__(self, cut: CutWords, vector: bytes | None, triggers: list[Row]) -> None:
+    def __init__(self, cut: CutWords, vector: bytes | None, triggers: list[Row], names: list[str]) -> None:
         self.cut = cut
         self.vector = vector
         self.triggers = triggers
+        self.names = names
+        """The distinctive identifiers that it names; see `store.names`."""
 
     @classmethod
     def of(cls, learning: Learning) -> Entry:
@@ -198,17 +200,19 @@ class Entry:
         by_field = [indexed_words(text_of(learning, field)) for field in FIELDS]
         # The length includes only the words of the text, not the additional forms of identifiers.
         own = [word for words in by_field for word in words if not word.startswith(JOINED)]
-        return cls(CutWords(learning.id, by_field, len(own)), embed(by_field[0], own), _trigger_rows(learning))
+        cut, vector = CutWords(learning.id, by_field, len(own)), embed(by_field[0], own)
+        names = list_names(learning.title, learning.action) or list_names(learning.observation)
+        return cls(cut, vector, _trigger_rows(learning), [*names])
 
     def as_plain(self) -> tuple[Any, ...]:
         """Return the entry as plain values, which can be sent to another process."""
-        return (self.cut.learning, self.cut.by_field, self.cut.length, self.vector, self.triggers)
+        return (self.cut.learning, self.cut.by_field, self.cut.length, self.vector, self.triggers, self.names)
 
     @classmethod
     def from_plain(cls, values: tuple[Any, ...]) -> Entry:
         """Return the entry of plain values."""
-        learning, by_field, length, vector, triggers = values
-        return cls(CutWords(learning, by_field, length), vector, triggers)
+        learning, by_field, length, vector, triggers, names = values
+        return cls(CutWords(learning, by_field, length), vector, triggers, names)
 
 
 def put(database: Database, learning: Learning) -> None:
@@ -225,7 +229,9 @@ def put_new(database: Database, entries: Sequence[Entry], *, number: int) -> Non
     vectors.put(database, {entry.cut.number: entry.vector for entry in entries if entry.vector})
     rows = [row for entry in entries for row in entry.triggers]
     database.execute_many(insert_statement("learning_trigger", ("learning", "kind", "pattern", "anchor")), rows)
-    if rows:
+    names = [{"learning": entry.cut.learning, "name": name} for entry in entries for name in entry.names]
+    database.execute_many(insert_statement("learning_name", ("learning", "name")), names)
+    if rows or names:
         watched.forget(database.path)
 
 
@@ -245,14 +251,16 @@ def remove(database: Database, id: str) -> None:
     number = _number_of(database, id)
     database.remove_words(id, number)
     vectors.remove(database, number)
-    database.execute("delete from learning_trigger where project = :project and learning = :id", id=id)
+    for table in ("learning_trigger", "learning_name"):
+        database.execute(f"delete from {table} where project = :project and learning = :id", id=id)
 
 
 def clear(database: Database) -> None:
     """Remove all learnings from the index."""
     database.clear_words()
     vectors.clear(database)
-    database.execute("delete from learning_trigger where project = :project")
+    for table in ("learning_trigger", "learning_name"):
+        database.execute(f"delete from {table} where project = :project")
 
 
 def next_number(database: Database) -> int:
@@ -408,7 +416,7 @@ def list_anchors(database: Database, kinds: Sequence[str]) -> dict[str, list[str
 
 def text_of(learning: Learning, field: str) -> str:
     """Return the text of one of the fields that are searched."""
-    value = getattr(learning, field)
+    value = learning.all_cues if field == "cues" else getattr(learning, field)
     return value if isinstance(value, str) else (" " if field == "tags" else "; ").join(value)
 
 

@@ -9,10 +9,11 @@ import json
 import os
 
 from learnt.errors import InvalidValue, NotFound
-from learnt.model import PROGRAM, Event, Learning, Triggers, Value, new_id
+from learnt.model import CUE_FIELDS, PROGRAM, Event, Learning, Triggers, Value, new_id
 from learnt.store import index
 from learnt.store.database import UNREADABLE, clean_row, insert_statement, read_json
 from learnt.store.index import Filter
+from learnt.system import watched
 from learnt.text.clean import fold
 from learnt.text.records import as_record, triggers_record
 from learnt.text.times import DAY_MS
@@ -32,7 +33,7 @@ _COLUMN_OF = tuple(zip(_FIELDS, _COLUMNS, strict=True))
 _NOT_IN_EVENTS = ("id", "updated_at", "version", "scope")
 # These columns are derived from other fields and stored for lookups.
 _DERIVED = ("sameness", "title_sameness")
-_SEARCHED = (*index.FIELDS, "triggers")
+_SEARCHED = (*index.FIELDS, *CUE_FIELDS, "triggers")
 _INSERT = insert_statement("learning", (*_COLUMNS, *_DERIVED, "number", "batch"))
 _UPDATE = f"""
     update learning
@@ -157,6 +158,8 @@ def change(
     database.execute(_UPDATE, **_row(after))
     if any(name in new for name in _SEARCHED):
         index.put(database, after)
+    elif "vouched" in new or "status" in new:
+        watched.forget(database.path)  # its names are occasions from now on, or no longer
     renew_stamp(database)
     _append_event(database, after, change, old=old, new=new)
     return before, after
@@ -718,7 +721,7 @@ def _subject_of(event: str) -> str:
 def _row(learning: Learning) -> dict[str, Any]:
     fields = learning.__dict__
     row = {column: fields[field] for field, column in _COLUMN_OF}
-    for field in ("tags", "cues", "replaces"):
+    for field in ("tags", *CUE_FIELDS, "replaces"):
         row[field] = json.dumps(row[field], ensure_ascii=False) if row[field] else "[]"
     triggers = learning.triggers
     row["triggers"] = json.dumps(triggers_record(triggers), ensure_ascii=False) if triggers else "{}"
@@ -737,7 +740,7 @@ def _learning(row: Row) -> Learning:
     # While an old schema is migrated, columns of later ones are missing.
     fields = {field: clean[column] for field, column in zip(_FIELDS, _COLUMNS, strict=True) if column in clean}
     fields["title"] = " ".join(fields["title"].split())
-    for field in ("tags", "cues", "replaces"):
+    for field in ("tags", *CUE_FIELDS, "replaces"):
         fields[field] = tuple(read_json(row.get(field, "[]")))
     fields["triggers"] = Triggers(**{kind: tuple(words) for kind, words in read_json(row["triggers"]).items()})
     if row["pinned"] not in (0, 1):

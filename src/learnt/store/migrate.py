@@ -11,8 +11,9 @@ from __future__ import annotations
 import os
 
 from learnt.errors import LearntError
-from learnt.store import learnings
+from learnt.store import index, learnings
 from learnt.store.database import MIGRATIONS, Database
+from learnt.store.index import Filter
 from learnt.store.sqlite import SqliteDatabase
 
 TYPE_CHECKING = False
@@ -31,9 +32,10 @@ create table if not exists migration (
 
 _INDEX_PARTS = "learning_index_"
 
+
 # SQL alone cannot do these steps, because our own code splits and compares texts. Each step runs in its migration's
 # transaction, on all existing data.
-_AFTERWARDS = {"speaks": learnings.index_anew}
+_AFTERWARDS = {"cues": learnings.index_anew}
 
 
 class Migration:

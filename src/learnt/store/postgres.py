@@ -45,7 +45,9 @@ _OVER_A_LIMIT = "54"  # PostgreSQL's error class "program limit exceeded"
 _WORDS_LOCK = 0x776F7264  # "word" in hexadecimal
 _QUEUE_LOCK = 0x71756575  # "queu"
 _SPENDING_LOCK = 0x7370656E  # "spen"
-_TABLES_TO_SEARCH = "learning, learning_words, learning_trigger, posting, word, learning_vector, vector_block"
+_TABLES_TO_SEARCH = (
+    "learning, learning_words, learning_trigger, learning_name, posting, word, learning_vector, vector_block"
+)
 _WORD_COLUMNS = ", ".join(f"learning_words.{column} as cut_{column}" for column in (*SEARCHED_FIELDS, "length"))
 _TABLES_ABOUT_A_LEARNING = "event, injection, mark, operation, rendered_line"
 

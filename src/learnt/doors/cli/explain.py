@@ -34,14 +34,18 @@ def explain_run(arguments: Arguments) -> None:
         as_sent = memory.is_as_sent(brief)
         other_version = memory.is_of_another_version(brief)
         titles = memory.titles(list_mentioned(brief))
+        considered = [entry["id"] for entry in brief.receipt["considered"]]
+        cues = memory.cues.find_matching(brief.receipt["query"], considered)
     if arguments.replay and not as_sent:
         _refuse_replay(brief, titles, other_version=other_version)
     if arguments.json:
-        show_json({**brief_record(brief), "as_said": as_sent, **({"text": brief.text} if arguments.replay else {})})
+        matching = {id: {"cue": cue, "origin": origin} for id, (cue, origin) in cues.items()}
+        record = {**brief_record(brief), "as_said": as_sent, "cues": matching}
+        show_json({**record, **({"text": brief.text} if arguments.replay else {})})
     elif arguments.replay:
         sys.stdout.write(brief.text)
     else:
-        for line in describe_receipt(brief, titles):
+        for line in describe_receipt(brief, titles, cues):
             say(line)
 
 
