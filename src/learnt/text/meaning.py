@@ -1,0 +1,96 @@
+"""What a text means, as a vector: the sum of its words' vectors, from a table that comes with the package.
+
+The table was fitted to a small sentence model (`tools/fit_meaning.py`; `meaning.NOTICE.txt` says from what). It is
+mapped into memory, where only the pages with the words of a text are read. Vectors
+are bytes, one signed number per dimension, all of the same length; they can be compared only if they were made by the
+same `MODEL`.
+"""
+
+from __future__ import annotations
+
+import os
+from binascii import crc32
+from bisect import bisect_left
+from collections.abc import Iterable
+from functools import cache
+from mmap import ACCESS_READ, mmap
+from operator import mul
+from struct import Struct
+
+DIMENSIONS = 256
+MODEL = "learnt-256-949007d3"  # with the beginning of the table's SHA-256
+
+_PATH = os.path.join(os.path.dirname(__file__), "meaning.bin")
+_HEADER = Struct("<8sHHI")  # mark, dimensions, steps of rarity per unit, number of stems
+_MARK = b"LEARNTv1"
+_ROW = Struct(f"{DIMENSIONS}b")
+_LENGTH = 400.0  # the length of every vector: its numbers rarely exceed ±127, and rounding hardly changes likeness
+_SIGNS = bytes(b"01"[number > 127] for number in range(256))
+
+
+class _Table:
+    """The open file: the sorted hashes of the stems, their rarities, and their vectors."""
+
+    __slots__ = ("hashes", "rarities", "rows", "steps")
+
+    def __init__(self, path: str) -> None:
+        with open(path, "rb") as file:
+            content = memoryview(mmap(file.fileno(), 0, access=ACCESS_READ))
+        _, _, self.steps, count = _HEADER.unpack(content[: _HEADER.size])
+        rarities = _HEADER.size + 4 * count
+        self.hashes = content[_HEADER.size : rarities].cast("I")
+        self.rarities = content[rarities : rarities + count]
+        self.rows = content[rarities + count :]
+
+    def find(self, stem: str) -> int | None:
+        """Return the number of a stem's row; None if it has none."""
+        wanted = crc32(stem.encode())
+        number = bisect_left(self.hashes, wanted)
+        return number if number < len(self.hashes) and self.hashes[number] == wanted else None
+
+    def read_row(self, number: int) -> tuple[int, ...]:
+        """Return a stem's vector; the longer it is, the more the stem counts."""
+        return _ROW.unpack_from(self.rows, number * DIMENSIONS)
+
+
+@cache
+def _open_table() -> _Table:
+    return _Table(_PATH)
+
+
+def embed(stems: Iterable[str]) -> bytes | None:
+    """Return the vector of the words of a text, each counted once; None if none of them is known."""
+    table = _open_table()
+    rows = [table.read_row(number) for number in set(map(table.find, stems)) if number is not None]
+    return _scale([*map(sum, zip(*rows, strict=True))]) if rows else None
+
+
+def _scale(numbers: list[int]) -> bytes | None:
+    length = sum(map(mul, numbers, numbers)) ** 0.5
+    if not length:
+        return None
+    factor = _LENGTH / length
+    return _ROW.pack(*[max(-127, min(127, round(number * factor))) for number in numbers])
+
+
+def likeness(one: bytes, other: bytes) -> float:
+    """Return how alike two texts are by their vectors: the cosine, at most 1."""
+    return sum(map(mul, _ROW.unpack(one), _ROW.unpack(other))) / (_LENGTH * _LENGTH)
+
+
+def likenesses(one: bytes, others: Iterable[bytes]) -> list[float]:
+    """Return how alike one text is to each of the others."""
+    numbers = _ROW.unpack(one)
+    return [sum(map(mul, numbers, _ROW.unpack(other))) / (_LENGTH * _LENGTH) for other in others]
+
+
+def signature(vector: bytes) -> int:
+    """Return a bit per dimension. The fewer bits two signatures differ in, the more alike the texts are."""
+    return int(vector.translate(_SIGNS), 2)
+
+
+def rarity(stem: str) -> float:
+    """Return how rare a stem is in technical English: about 1 for everyday words, above 10 for the rarest."""
+    table = _open_table()
+    number = table.find(stem)
+    return (255 if number is None else table.rarities[number]) / table.steps

@@ -1,0 +1,110 @@
+"""The table of word vectors that comes with the package, and what is made of it."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from learnt.text import meaning
+from learnt.text.meaning import DIMENSIONS, MODEL, embed, likeness, likenesses, rarity, signature
+from learnt.text.words import words
+
+TABLE = Path(meaning.__file__).with_name("meaning.bin")
+MAX_BYTES = 8_000_000
+
+
+def embed_text(text: str) -> bytes:
+    vector = embed(words(text))
+    assert vector is not None
+    return vector
+
+
+def compare(one: str, other: str) -> float:
+    return likeness(embed_text(one), embed_text(other))
+
+
+def test_the_model_is_named_after_the_table() -> None:
+    content = TABLE.read_bytes()
+
+    assert MODEL == f"learnt-{DIMENSIONS}-{hashlib.sha256(content).hexdigest()[:8]}"
+    assert len(content) <= MAX_BYTES
+
+
+@pytest.mark.parametrize(
+    ("text", "alike", "different"),
+    [
+        ("the database is locked", "SQLite refuses to write while another connection writes", "centre the headline"),
+        ("speed up the slow query", "performance of SQL statements, indexes", "change the colour of the button"),
+        ("users cannot log in", "authentication fails with an invalid password", "compress images before upload"),
+        ("delete temporary files", "remove the cache directory", "send an email to the customer"),
+        ("roll back the release", "deploy the previous version again", "translate the labels to French"),
+    ],
+)
+def test_texts_that_mean_the_same_are_alike_without_a_common_word(text: str, alike: str, different: str) -> None:
+    assert not set(words(text)) & set(words(alike))
+    assert compare(text, alike) > compare(text, different) + 0.1
+
+
+def test_a_text_is_exactly_like_itself() -> None:
+    for text in ("retry the upload", "timeout", "a proxy between the worker and the queue drops idle connections"):
+        assert compare(text, text) == pytest.approx(1, abs=0.01)
+
+
+def test_a_vector_has_a_byte_per_dimension() -> None:
+    assert len(embed_text("retry the upload")) == DIMENSIONS
+
+
+def test_each_word_counts_once_whatever_the_order() -> None:
+    assert embed_text("retry the upload") == embed_text("upload, retry; upload again: retry")
+
+
+def test_unknown_words_change_nothing() -> None:
+    assert embed(words("qwxzzyv_vvkq")) is None
+    assert embed([]) is None
+    assert embed_text("retry qwxzzyvk") == embed_text("retry")
+
+
+def test_parts_of_identifiers_count() -> None:
+    assert embed_text("retry_upload()") == embed_text("retryUpload") == embed_text("retry upload")
+
+
+def test_many_vectors_are_compared_at_once() -> None:
+    one, *others = map(embed_text, ("retry the upload", "try to send the file again", "paint the wall"))
+
+    assert likenesses(one, others) == [likeness(one, other) for other in others]
+
+
+def test_signatures_of_texts_that_are_alike_differ_in_fewer_bits() -> None:
+    text, alike, different = (
+        signature(embed_text(text))
+        for text in ("the database is locked", "SQLite refuses to write to a locked file", "centre the headline")
+    )
+
+    assert (text ^ alike).bit_count() < (text ^ different).bit_count() < DIMENSIONS
+    assert 0 <= text < 1 << DIMENSIONS
+
+
+def test_everyday_words_are_less_rare_than_special_ones() -> None:
+    for everyday, special in (("file", "mutex"), ("add", "kubernet"), ("test", "idempot"), ("run", "webhook")):
+        assert 0 < rarity(everyday) < rarity(special)
+    assert rarity("qwxzzyvk") > 10
+
+
+def test_a_process_needs_nothing_but_small_modules() -> None:
+    script = (
+        "import sys; from learnt.text import meaning; meaning.embed(['retri', 'upload']);"
+        "print(*{'numpy', 'torch', 'dataclasses', 'typing', 'inspect', 're', 'json'} & sys.modules.keys())"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-S", "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": str(TABLE.parents[2])},
+    )
+
+    assert ran.stdout.strip() == ""
