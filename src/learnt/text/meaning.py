@@ -17,8 +17,8 @@ from mmap import ACCESS_READ, mmap
 from operator import mul
 from struct import Struct
 
-DIMENSIONS = 256
-MODEL = "learnt-256-949007d3"  # with the beginning of the table's SHA-256
+DIMENSIONS = 192
+MODEL = "learnt-192-d6f2f3a3"  # with the beginning of the table's SHA-256
 
 _PATH = os.path.join(os.path.dirname(__file__), "meaning.bin")
 _HEADER = Struct("<8sHHI")  # mark, dimensions, steps of rarity per unit, number of stems
@@ -58,11 +58,19 @@ def _open_table() -> _Table:
     return _Table(_PATH)
 
 
-def embed(stems: Iterable[str]) -> bytes | None:
-    """Return the vector of the words of a text, each counted once; None if none of them is known."""
+def embed(*parts: Iterable[str]) -> bytes | None:
+    """Return the vector of a text by its words, each counted once; None if none of them is known.
+
+    If several parts are given, such as a title and the whole text, they count the same whatever their lengths.
+    """
+    vectors = [vector for part in parts if (vector := _add_up(part))]
+    return vectors[0] if len(vectors) == 1 else _scale([*map(sum, zip(*map(_ROW.unpack, vectors), strict=True))])
+
+
+def _add_up(stems: Iterable[str]) -> bytes | None:
     table = _open_table()
     rows = [table.read_row(number) for number in set(map(table.find, stems)) if number is not None]
-    return _scale([*map(sum, zip(*rows, strict=True))]) if rows else None
+    return _scale([*map(sum, zip(*rows, strict=True))])
 
 
 def _scale(numbers: list[int]) -> bytes | None:
