@@ -30,7 +30,7 @@ def compare(one: str, other: str) -> float:
 def test_the_model_is_named_after_the_table() -> None:
     content = TABLE.read_bytes()
 
-    assert MODEL == f"learnt-{DIMENSIONS}-{hashlib.sha256(content).hexdigest()[:8]}"
+    assert f"learnt-{DIMENSIONS}-{hashlib.sha256(content).hexdigest()[:8]}" == MODEL
     assert len(content) <= MAX_BYTES
 
 
