@@ -16,6 +16,8 @@ paragraph) must also be more alike than parts of different texts. Batches are dr
 are not exact, so another run gives slightly different numbers. `tools/check_meaning.py` measures a table.
 """
 
+# mypy: disable-error-code="import-not-found,untyped-decorator,no-untyped-call,no-any-return"
+
 from __future__ import annotations
 
 import argparse
@@ -226,7 +228,7 @@ def fit_table(corpus: Corpus, fit: Fit) -> torch.Tensor:
         loss = measure_loss(table, bags[rows], target[rows], teacher[rows].float(), fit)
         loss = loss + fit.pairs * measure_pairs(table, pairs[chosen], fit)
         optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         optimizer.step()
         if step % 1_000 == 0 or step == fit.steps - 1:
             print(f"step {step}: loss {loss.item():.4f}", flush=True)

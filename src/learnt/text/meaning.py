@@ -1,9 +1,8 @@
 """What a text means, as a vector: the sum of its words' vectors, from a table that comes with the package.
 
 The table was fitted to a small sentence model (`tools/fit_meaning.py`; `meaning.NOTICE.txt` says from what). It is
-mapped into memory, where only the pages with the words of a text are read. Vectors
-are bytes, one signed number per dimension, all of the same length; they can be compared only if they were made by the
-same `MODEL`.
+mapped into memory, and only the pages with the words of a text are read. Vectors are bytes, one signed number per
+dimension, all of the same length; they can be compared only if they were made by the same `MODEL`.
 """
 
 from __future__ import annotations
@@ -21,8 +20,7 @@ DIMENSIONS = 192
 MODEL = "learnt-192-3bbb4eae"  # with the beginning of the table's SHA-256
 
 _PATH = os.path.join(os.path.dirname(__file__), "meaning.bin")
-_HEADER = Struct("<8sHHI")  # mark, dimensions, steps of rarity per unit, number of stems
-_MARK = b"LEARNTv1"
+_HEADER = Struct("<8sHHI")  # a mark, dimensions, steps of rarity per unit, number of stems
 _ROW = Struct(f"{DIMENSIONS}b")
 _LENGTH = 400.0  # the length of every vector: its numbers rarely exceed ±127, and rounding hardly changes likeness
 _SIGNS = bytes(b"01"[number > 127] for number in range(256))
@@ -36,6 +34,7 @@ class _Table:
     def __init__(self, path: str) -> None:
         with open(path, "rb") as file:
             content = memoryview(mmap(file.fileno(), 0, access=ACCESS_READ))
+        self.steps: int
         _, _, self.steps, count = _HEADER.unpack(content[: _HEADER.size])
         rarities = _HEADER.size + 4 * count
         self.hashes = content[_HEADER.size : rarities].cast("I")
@@ -44,7 +43,7 @@ class _Table:
 
     def find(self, stem: str) -> int | None:
         """Return the number of a stem's row; None if it has none."""
-        wanted = crc32(stem.encode())
+        wanted = crc32(stem.encode("utf-8", "surrogatepass"))
         number = bisect_left(self.hashes, wanted)
         return number if number < len(self.hashes) and self.hashes[number] == wanted else None
 
@@ -83,7 +82,7 @@ def _scale(numbers: list[int]) -> bytes | None:
 
 def likeness(one: bytes, other: bytes) -> float:
     """Return how alike two texts are by their vectors: the cosine, at most 1."""
-    return sum(map(mul, _ROW.unpack(one), _ROW.unpack(other))) / (_LENGTH * _LENGTH)
+    return likenesses(one, (other,))[0]
 
 
 def likenesses(one: bytes, others: Iterable[bytes]) -> list[float]:
