@@ -65,6 +65,7 @@ def test_each_word_counts_once_whatever_the_order() -> None:
 def test_unknown_words_change_nothing() -> None:
     assert embed(words("qwxzzyv_vvkq")) is None
     assert embed([]) is None
+    assert embed(["\udc80"]) is None
     assert embed_text("retry qwxzzyvk") == embed_text("retry")
 
 
