@@ -17,7 +17,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from learnt import Memory
 from learnt.recall import coefficients, find
@@ -189,7 +189,8 @@ def fit_to(projects: Sequence[Project], stores: dict[tuple[str, bool], Store]) -
         rows = [row for group in groups for row in group]
         use(fit(rows))
         strengths = [
-            [Features(**dict(zip(NAMES, row.features, strict=True))).strength() for row in group] for group in groups
+            [Features(**cast(Any, dict(zip(NAMES, row.features, strict=True)))).strength() for row in group]
+            for group in groups
         ]
         second = [
             Row((strength, margin), row.wanted, row.weight)

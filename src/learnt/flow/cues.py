@@ -114,7 +114,7 @@ class Cues:
         refuse_agent(self._context, "cues")
         database = self._store.database
         batch = batch or cues.latest_reason(database, _WHAT)
-        events = [event for event in learnings.events_for(database, batch) if event.what == _WHAT] if batch else []
+        events = cues.list_changes(database, _WHAT, batch) if batch else []
         current = learnings.get_all(database, [event.subject for event in events]) if events else {}
         undone = [
             alter(self._context, event.subject, "undo", partial(revert, event), undoes=event.id, reason=batch)

@@ -4,8 +4,8 @@ Any text can be searched for, and searching for a long text is fast, too. Rare w
 to look up, so they are looked up first, until there are enough candidates. Common words are still used to rank the
 candidates. Learnings that mean something similar are found without any common word.
 
-A hit has two figures. Its `score` orders a search: BM25 and likeness of meaning, both in relation to the best candidate,
-added with weights. Its `relevance` decides about a brief: the probability that it is wanted (`relevance.py`). All
+A hit has two figures. Its `score` orders a search: BM25 and likeness of meaning, both in relation to the best
+candidate, added with weights. Its `relevance` decides about a brief: the probability that it is wanted (`relevance.py`). All
 stores count as one, so that a hit in one store can be compared with a hit in another. The same arguments always produce
 the same order: nothing here reads the clock or the settings.
 """

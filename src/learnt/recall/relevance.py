@@ -1,7 +1,7 @@
 """How probable it is that a learning is wanted for a text.
 
-Few figures decide, none of which depends on how long the text is: the best sentence of the text counts, not the share of
-the text that a learning covers.
+Few figures decide, none of which depends on how long the text is: the best sentence of the text counts, not the share
+of the text that a learning covers.
 
     words         the weight of the words that a sentence shares with the learning
     rarest        the weight of the rarest word that the text shares with the learning

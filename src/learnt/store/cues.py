@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from learnt.model import Learning
+from learnt.model import Event, Learning
 from learnt.store import learnings
 from learnt.store.database import Database
 
@@ -30,6 +30,23 @@ def list_without(database: Database, *, limit: int) -> list[Learning]:
 def count_without(database: Database) -> int:
     """Return how many active learnings neither came with cues nor have a model's."""
     return int(database.value(f"select count(*) as lacking from learning where {_WITHOUT}"))
+
+
+def list_changes(database: Database, what: str, reason: str) -> list[Event]:
+    """Return the changes of a kind with exactly this reason, the latest first."""
+    ids = database.column(
+        """
+        select id
+          from event
+         where project = :project
+           and what = :what
+           and reason = :reason
+         order by at desc, subject, version desc
+        """,
+        what=what,
+        reason=reason,
+    )
+    return [learnings.get_event(database, id) for id in ids]
 
 
 def latest_reason(database: Database, what: str) -> str:

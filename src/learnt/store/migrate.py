@@ -11,9 +11,8 @@ from __future__ import annotations
 import os
 
 from learnt.errors import LearntError
-from learnt.store import index, learnings
+from learnt.store import learnings
 from learnt.store.database import MIGRATIONS, Database
-from learnt.store.index import Filter
 from learnt.store.sqlite import SqliteDatabase
 
 TYPE_CHECKING = False

@@ -18,11 +18,10 @@ from operator import mul
 from struct import Struct
 
 DIMENSIONS = 192
-MODEL = "learnt-192-d6f2f3a3"  # with the beginning of the table's SHA-256
+MODEL = "learnt-192-3bbb4eae"  # with the beginning of the table's SHA-256
 
 _PATH = os.path.join(os.path.dirname(__file__), "meaning.bin")
 _HEADER = Struct("<8sHHI")  # mark, dimensions, steps of rarity per unit, number of stems
-_MARK = b"LEARNTv1"
 _ROW = Struct(f"{DIMENSIONS}b")
 _LENGTH = 400.0  # the length of every vector: its numbers rarely exceed ±127, and rounding hardly changes likeness
 _SIGN_FLIPPED = bytes(number ^ 128 for number in range(256))
@@ -45,7 +44,7 @@ class _Table:
 
     def find(self, stem: str) -> int | None:
         """Return the number of a stem's row; None if it has none."""
-        wanted = crc32(stem.encode())
+        wanted = crc32(stem.encode("utf-8", "surrogatepass"))
         number = bisect_left(self.hashes, wanted)
         return number if number < len(self.hashes) and self.hashes[number] == wanted else None
 

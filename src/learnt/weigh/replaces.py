@@ -1,4 +1,4 @@
-"""Decide whether a newer learning replaces an older one: both have the same subject, and the newer one tells of a change.
+"""Decide whether a newer learning replaces an older one: it has the same subject, and tells of a change.
 
 Which of two learnings on one subject is right cannot be told from their words. But what says that something is no
 longer so, or is done differently now, was written by somebody who knew the older state.
@@ -29,7 +29,7 @@ class Subject:
         self.tells_of_change = speaks_of_change(text)
 
     def is_same(self, other: Subject) -> bool:
-        """Return whether two learnings have the same subject: by their titles, all they say, and the words they share."""
+        """Return whether two learnings have the same subject: by title, by everything, and by the words they share."""
         if None in (self._title, self._all, other._title, other._all):
             return False
         shared = len(self._named & other._named) / max(1, min(len(self._named), len(other._named)))
