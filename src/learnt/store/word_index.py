@@ -26,7 +26,6 @@ _SURROGATES, _SURROGATES_END = 0xD800, 0xE000
 _PAIRS, _SECONDS, _COUNT_OF_SECONDS = 0xF0000, 0x100000, 0x10000
 _SINGLES = _PAIRS - _FIRST - (_SURROGATES_END - _SURROGATES)
 _MAX_KNOWN = 200_000
-COMPARED = 2  # so many times more learnings than wanted are compared by how often they hold the words
 
 _COUNT = """
     insert into word (project, word, learnings)
@@ -152,13 +151,7 @@ class WordIndex:
              order by sum(weight) desc, number desc
              limit :limit
         """
-        most = limit if limit < 0 else limit * COMPARED
-        numbers = [number for (number,) in self._connection.execute(sql, {"floor": floor, "limit": most})]
-        if limit < 0 or len(numbers) <= limit:
-            return numbers
-        by_letters = {letters[word]: weights[word] for word in tokens}
-        scores = {number: _score(words, by_letters) for number, words, _ in self._read(numbers)}
-        return sorted(scores, key=lambda number: (scores[number], number), reverse=True)
+        return [number for (number,) in self._connection.execute(sql, {"floor": floor, "limit": limit})]
 
     def read(self, numbers: Sequence[int]) -> dict[int, tuple[dict[str, str] | None, Any]]:
         """Return the words of each field and the lengths of learnings; None for words that cannot be read."""
@@ -218,15 +211,3 @@ def _as_tokens(words: str) -> str:
     """Return the distinct numbers of words, separated by spaces."""
     numbers = set(decode(words.replace(_FIELD_END, "")))
     return " ".join(map(str, sorted(numbers)))
-
-
-def _score(words: object, weights: Mapping[str, float]) -> float:
-    """Return how well words match: further occurrences of a word add less."""
-    if not isinstance(words, str):
-        return 0.0
-    score = 0.0
-    for letters, weight in weights.items():
-        times = words.count(letters)
-        if times:
-            score += weight * times / (times + 1.0)
-    return score
