@@ -33,6 +33,8 @@ _COUNT = """
         on conflict (project, word) do update set learnings = learnings + excluded.learnings
 """
 
+_POSTINGS = "select rowid as number, ? as weight from learning_index where learning_index match ? and rowid > ?"
+
 
 def encode(number: int) -> str:
     """Return the characters that stand for a word."""
@@ -139,19 +141,17 @@ class WordIndex:
         tokens = {word: next(decode(letters[word])) for word in weights if word in letters}
         if not tokens:
             return []
-        parts = " union all ".join(
-            f"select rowid as number, {weights[word]!r} as weight from learning_index "
-            f"where learning_index match '{token}' and rowid > :floor"
-            for word, token in tokens.items()
-        )
+        # With parameters, texts with equally many words have the same statement, which is prepared once.
+        parts = " union all ".join([_POSTINGS] * len(tokens))
         sql = f"""
             select number
               from ({parts})
              group by number
              order by sum(weight) desc, number desc
-             limit :limit
+             limit ?
         """
-        return [number for (number,) in self._connection.execute(sql, {"floor": floor, "limit": limit})]
+        values = [value for word, token in tokens.items() for value in (weights[word], str(token), floor)]
+        return [number for (number,) in self._connection.execute(sql, (*values, limit))]
 
     def read(self, numbers: Sequence[int]) -> dict[int, tuple[dict[str, str] | None, Any]]:
         """Return the words of each field and the lengths of learnings; None for words that cannot be read."""
