@@ -16,6 +16,7 @@ import math
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -27,7 +28,6 @@ ROOT = Path(__file__).resolve().parent.parent
 COEFFICIENTS = ROOT / "src" / "learnt" / "recall" / "coefficients.py"
 NAMES = ("words", "rarest", "meaning", "self_meaning", "cued", "trigger")
 FINE_WEIGHT = 0.3  # what is not amiss speaks for a learning, but less than what is wanted
-ROUNDS = 2  # the features of a search depend a little on the coefficients
 RIDGE = 1e-3
 DAY_MS = 86_400_000
 BEGINNING_MS = 1_790_000_000_000
@@ -123,8 +123,12 @@ class Store:
         learning = self._memory.add(entry["title"], cues=cues, created_at=created_at, **given)
         self._names[learning.id] = entry["id"]
 
-    def measure(self) -> Iterator[Group]:
-        """Yield what speaks for each learning, for each prompt."""
+    @cached_property
+    def groups(self) -> list[Group]:
+        """What speaks for each learning, for each prompt; this does not depend on the coefficients."""
+        return [*self._measure()]
+
+    def _measure(self) -> Iterator[Group]:
         for prompt in self._project.prompts:
             hits = self._memory.search(
                 prompt["prompt"], limit=len(self._names), min_confidence=0, paths=prompt.get("paths") or ()
@@ -195,25 +199,22 @@ def show_row(name: str, cues: bool, bar: float, said: Sequence[Said]) -> None:
 
 def fit_to(projects: Sequence[Project], stores: dict[tuple[str, bool], Store]) -> None:
     """Fit the coefficients to some projects; from then on the product uses them."""
-    for _ in range(ROUNDS):
-        groups = [
-            group for project in projects for cues in (False, True) for group in stores[project.name, cues].measure()
-        ]
-        rows = [row for group in groups for row in group]
-        use(fit(rows))
-        strengths = [
-            [Features(**cast(Any, dict(zip(NAMES, row.features, strict=True)))).strength() for row in group]
-            for group in groups
-        ]
-        second = [
-            Row((strength, margin), row.wanted, row.weight)
-            for group, some in zip(groups, strengths, strict=True)
-            for row, strength, margin in zip(group, some, list_margins(some), strict=True)
-        ]
-        intercept, strength, margin = fit(second)
-        coefficients.PROBABILITY_INTERCEPT = round(intercept, 3)
-        coefficients.PROBABILITY_STRENGTH = round(strength, 3)
-        coefficients.PROBABILITY_MARGIN = round(margin, 3)
+    used = [stores[project.name, cues] for project in projects for cues in (False, True)]
+    groups = [group for store in used for group in store.groups]
+    use(fit([row for group in groups for row in group]))
+    strengths = [
+        [Features(**cast(Any, dict(zip(NAMES, row.features, strict=True)))).strength() for row in group]
+        for group in groups
+    ]
+    second = [
+        Row((strength, margin), row.wanted, row.weight)
+        for group, some in zip(groups, strengths, strict=True)
+        for row, strength, margin in zip(group, some, list_margins(some), strict=True)
+    ]
+    intercept, strength, margin = fit(second)
+    coefficients.PROBABILITY_INTERCEPT = round(intercept, 3)
+    coefficients.PROBABILITY_STRENGTH = round(strength, 3)
+    coefficients.PROBABILITY_MARGIN = round(margin, 3)
 
 
 def use(values: Sequence[float]) -> None:
