@@ -31,6 +31,7 @@ from bench import (
     writes,
 )
 from bench.machine import describe_machine
+from bench.peers import measure as peers
 from bench.report import Report, say
 from bench.workspace import Workspace
 
@@ -51,14 +52,17 @@ PARTS: dict[str, Callable[[Workspace], Report]] = {
     "update-start": updates.measure,
     "mcp": mcp.measure,
     "agents": agents.measure,
+    "peers": peers.measure,
 }
+# It installs other programs and takes long, so it runs only when it is asked for.
+ONLY_WHEN_NAMED = {"peers"}
 
 
 def main() -> int:
     """Run the parts that the command line selects and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure, and print the results as Markdown.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(PARTS)}; default: all")
-    names = parser.parse_args().names or list(PARTS)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(PARTS)}; default: all but peers")
+    names = parser.parse_args().names or [name for name in PARTS if name not in ONLY_WHEN_NAMED]
     unknown = [name for name in names if name not in PARTS]
     if unknown:
         parser.error(f"there is no part `{unknown[0]}`; choose from: {', '.join(PARTS)}")

@@ -14,7 +14,6 @@ import pytest
 
 from learnt import Memory
 from learnt.brief import standing as rule
-from learnt.brief.render import explain_empty
 from learnt.errors import LearntError, WrongRequest
 from learnt.flow.standing import LearningsCache, standing
 from learnt.model import Brief, Learning
@@ -22,7 +21,6 @@ from learnt.store import happened
 from learnt.weigh.confidence import impact
 from tests.conftest import Clock, Done
 from tests.support.doors import open_doors
-from tests.support.words import tells
 
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
 
@@ -101,15 +99,24 @@ def test_the_user_wide_store_is_filtered_too(project: Path, home: Path) -> None:
         assert [one.id for one in standing(memory.context, agent="tester")] == [shown]
 
 
-def test_what_one_agent_was_given_is_not_given_to_another_of_the_same_task(memory: Memory) -> None:
+def test_what_one_agent_was_given_is_given_to_another_of_the_same_task_too(memory: Memory) -> None:
     given = add(memory, "Release the shop before noon")
-    assert memory.brief("Release the shop", agent="engineer", task="task_1").learning_ids == (given,)
-    other = memory.brief("Release the shop", agent="tester", task="task_1")
-    assert other.learning_ids == ()
-    assert reasons(other)[given] == "given to engineer for this task"
-    assert tells(explain_empty(other), 1, "engineer", "already")
-    assert memory.brief("Release the shop", agent="Engineer", task="task_1").learning_ids == (given,)
-    assert memory.brief("Release the shop", agent="tester", task="task_2").learning_ids == (given,)
+    for agent in ("engineer", "tester", "Engineer"):
+        assert memory.brief("Release the shop", agent=agent, task="task_1").learning_ids == (given,)
+
+
+def test_an_agent_in_a_role_is_given_the_pinned_learnings_that_it_may_see(memory: Memory) -> None:
+    pinned = add(memory, "Write dates in full", pinned=True)
+    foreign = add(memory, "Sign every tag", "git", pinned=True)
+    relevant = add(memory, "Release the shop before noon")
+
+    assert memory.brief("Release the shop").learning_ids == (relevant,)
+    brief = memory.brief("Release the shop", agent="tester")
+    assert brief.learning_ids == (pinned, relevant)
+    assert foreign not in brief.text
+    assert memory.brief("Paint the wall", agent="engineer").learning_ids == (foreign, pinned)
+    assert memory.brief("Paint the wall", pinned=True).learning_ids == (foreign, pinned)
+    assert memory.brief("Paint the wall").learning_ids == ()
 
 
 def test_a_brief_for_no_agent_in_particular_counts_for_none(memory: Memory) -> None:
@@ -118,12 +125,15 @@ def test_a_brief_for_no_agent_in_particular_counts_for_none(memory: Memory) -> N
         assert memory.brief("Release the shop", agent=agent, task="task_1").learning_ids == (given,)
 
 
-def test_templates_and_briefs_of_one_task_know_of_each_other(memory: Memory) -> None:
+def test_the_templates_of_one_task_share_what_is_known_and_a_brief_is_refused_nothing(memory: Memory) -> None:
     given = add(memory, "Release the shop before noon")
     assert given in memory.render_agent("{{ learnings }}", agent="engineer", task="task_1")
-    assert memory.brief("Release the shop", agent="tester", task="task_1").learning_ids == ()
     assert memory.render_agent("{{ learnings }}", agent="tester", task="task_1") == ""
     assert given in memory.render_agent("{{ learnings }}", agent="engineer", task="task_1")
+    assert memory.brief("Release the shop", agent="tester", task="task_1").learning_ids == (given,)
+    pinned = add(memory, "Speak of shops, not of stores", pinned=True)
+    for agent in ("engineer", "tester"):
+        assert pinned in memory.render_agent("{{ learnings }}", agent=agent, task="task_1")
 
 
 @pytest.mark.parametrize("cache_ttl_s", [0, 300])
@@ -442,7 +452,7 @@ def test_a_showing_is_seen_without_reading_all_again(memory: Memory, fresh: Call
         (known,) = standing(memory.context, agent="tester", cached=True)
         assert known.times_injected == times
         with fresh() as other:
-            assert f"used {times}x" in other.render_agent("{{ learnings }}", agent="tester")
+            assert f"shown {times}×" in other.render_agent("{{ learnings }}", agent="tester")
     assert used(memory) == (3, 0)
 
 

@@ -87,6 +87,23 @@ def test_the_candidates_for_standing_learnings_hold_those_that_the_rule_chooses_
     assert _choose_standing(candidates, rules) == _choose_standing(of_all, rules) != []
 
 
+@pytest.mark.parametrize("limit", [1, 2, 3, 5, 40])
+def test_the_foremost_candidates_are_found_whether_they_stand_first_or_behind_others(
+    connection: Database, stored: list[Learning], limit: int
+) -> None:
+    which = Filter(trusted_from=GATE, in_categories=("api",))
+    allowed = {learning.id for learning in learnings.page(connection, which, limit=1_000)}
+    trusted = [learning for learning in stored if learning.id in allowed]
+    best = sorted(trusted, key=lambda known: (known.pinned, _balance(known), known.recurrences), reverse=True)[:limit]
+    found = learnings.standing_candidates(connection, which, limit=limit)
+    assert len(found) == len(best)
+    assert sorted(map(_balance, found)) == sorted(map(_balance, best))
+
+
+def _balance(learning: Learning) -> int:
+    return learning.times_helpful - learning.times_not_helpful
+
+
 @pytest.mark.parametrize("goal", [None, "", "release"])
 @pytest.mark.parametrize("since_days", [0, 5, 100])
 def test_the_candidates_for_a_learnings_file_hold_all_that_it_shows(

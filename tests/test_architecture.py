@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 
 import learnt
+from learnt.clients.kit.events import HookEvent
 
 SOURCE = Path(learnt.__file__).parent
 # A module may import from its own level's room and from levels below; rooms of one level never import each other.
@@ -203,15 +204,35 @@ def test_every_module_says_what_it_promises() -> None:
         assert ast.get_docstring(tree), module
 
 
-@pytest.mark.parametrize("words", [("hook",), ("brief", "something to find")], ids=["hook", "brief"])
-def test_the_fast_door_loads_few_modules(words: tuple[str, ...], project: Path) -> None:
+def _event(name: str, **fields: object) -> str:
+    return json.dumps({"hook_event_name": name, "session_id": "s1", "transcript_path": "/t.jsonl", **fields})
+
+
+_CALL = {"tool_name": "Bash", "tool_input": {"command": "make find"}}
+FAST = {
+    "brief": ("brief", "{}"),
+    "hook": ("hook", "{}"),
+    "hook, session": ("hook", _event("SessionStart", source="startup")),
+    "hook, prompt": ("hook", _event("UserPromptSubmit", prompt="something to find")),
+    "hook, compaction": ("hook", _event("SessionStart", source="compact")),
+    "hook, call": ("hook", _event("PreToolUse", **_CALL)),
+    "hook, success": ("hook", _event("PostToolUse", **_CALL, tool_response={"stdout": "found"})),
+}
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_the_fast_door_loads_few_modules(name: str, project: Path) -> None:
     (project / "learnt.toml").write_text("page_size = 7\n")
     with learnt.Memory.open(project) as memory:
-        memory.add("Something to find")  # and a parsed copy of the settings is kept
+        memory.add("Something to find", action="Run `make find`")  # and a parsed copy of the settings is kept
+        prompt = HookEvent(client="claude", name="UserPromptSubmit", kind="prompt", session="s1", prompt="to find")
+        memory.hooks.serve(prompt, loop_task="", began_ns=0)
+    door, stdin = FAST[name]
+    words = (door, "--client", "claude") if door == "hook" else (door, "something to find")
     trace = subprocess.run(
         [sys.executable, "-X", "importtime", Path(sys.executable).with_name("learnt"), *words],
         cwd=project,
-        input="{}",
+        input=stdin,
         capture_output=True,
         text=True,
         env=dict(os.environ),

@@ -25,6 +25,7 @@ from learnt.model import text_id
 from learnt.store import errands, missteps
 from learnt.store.spool import checksum
 from learnt.system import watched
+from learnt.text.words import estimate_tokens
 from tests.support.deliveries import deliver_all
 from tests.support.doors import Learnt
 from tests.support.hooks import HOW_TO_KEEP, Client
@@ -420,19 +421,68 @@ def test_what_became_of_warnings_is_counted_for_each_agent(shop: Callable[..., C
 class TestStart:
     """The start of a conversation."""
 
-    def test_pinned_learnings_are_given_once_and_again_after_compaction(self, project: Path, learnt: Learnt) -> None:
+    def test_the_index_lists_every_vouched_learning_and_gives_none(self, project: Path, learnt: Learnt) -> None:
         with Memory.open(project) as memory:
-            pinned = memory.pin(memory.add("Speak of shops, not of stores").id)
-            memory.add("Words that wait for their occasion")
+            other = memory.add("Words that wait for their occasion", action="Wait for the occasion")
+            pinned = memory.pin(memory.add("Speak of shops, not of stores", action="Grep for store").id)
+            trial = memory.add("Nobody vouches for this", by="agent")
+            hidden = memory.hide(memory.add("Hidden words").id)
         client = Client(learnt, "claude")
 
-        assert pinned.id in client.hear("SessionStart", source="startup")
+        start = client.hear("SessionStart", source="startup")
+        lines = [f"- {learning.title} ({learning.id})\n" for learning in (pinned, other)]
+        assert "".join(lines) in start, "the pinned one comes first"
+        assert "Wait for the occasion" not in start
+        assert trial.id not in start
+        assert hidden.id not in start
+        with Memory.open(project) as memory:
+            deliver_all(memory)
+            (entry,) = memory.reports.activity(what="brief").entries
+            brief = memory.explain(entry.id)
+            assert memory.is_as_sent(brief)
+            assert [listed["id"] for listed in brief.receipt["index"]] == [pinned.id, other.id]
+            assert (brief.learning_ids, memory.get(pinned.id).times_injected) == ((), 0)
+            with pytest.raises(WrongRequest):
+                memory.mark(pinned.id, brief.task, True)
+        told = learnt("explain", entry.id).out
+        assert f"{pinned.id}  listed: Speak of shops, not of stores" in told
         assert client.hear("SessionStart", source="resume") == ""
+        assert "Grep for store" in client.hear("UserPromptSubmit", prompt="Speak of shops, not of stores")
         assert client.hear("UserPromptSubmit", prompt="Speak of shops, not of stores") == ""
+
+    def test_the_index_is_shown_again_after_compaction_beside_what_was_given(
+        self, project: Path, learnt: Learnt
+    ) -> None:
+        with Memory.open(project) as memory:
+            pinned = memory.pin(memory.add("Speak of shops, not of stores", action="Grep for store").id)
+            other = memory.add("Words that wait for their occasion")
+        client = Client(learnt, "claude")
+        client.hear("SessionStart", source="startup")
+        client.hear("UserPromptSubmit", prompt="Speak of shops, not of stores")
+
         assert client.tell("PreCompact", trigger="auto") == {}, "what it says stays on the screen and in the context"
-        assert client.hear("SessionStart", source="compact").count(pinned.id) == 1
+        again = client.hear("SessionStart", source="compact")
+        assert (again.count(pinned.id), again.count(other.id)) == (1, 1)
+        assert "Grep for store" in again
+        assert f"- {other.title} ({other.id})" in again
         assert client.hear("SessionStart", source="resume") == ""
         assert client.hear("UserPromptSubmit", prompt="Speak of shops, not of stores") == ""
+
+    def test_without_an_index_pinned_learnings_are_given_once(
+        self, project: Path, learnt: Learnt, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("LEARNT_INDEX_TOKENS", "0")
+        with Memory.open(project) as memory:
+            pinned = memory.pin(memory.add("Speak of shops, not of stores", action="Grep for store").id)
+            other = memory.add("Words that wait for their occasion")
+        client = Client(learnt, "claude")
+
+        start = client.hear("SessionStart", source="startup")
+        assert "Grep for store" in start
+        assert other.id not in start
+        assert client.hear("SessionStart", source="resume") == ""
+        assert client.hear("UserPromptSubmit", prompt="Speak of shops, not of stores") == ""
+        assert client.hear("SessionStart", source="compact").count(pinned.id) == 1
 
     def test_a_conversation_that_was_forked_is_given_nothing_twice(
         self, project: Path, learnt: Learnt, tmp_path: Path
@@ -446,6 +496,7 @@ class TestStart:
         fork = Client(learnt, "claude", "new", transcript_path=str(transcript))
 
         assert fork.hear("SessionStart", source="fork") == ""
+        assert pinned.id in fork.hear("UserPromptSubmit", prompt="Speak of shops, not of stores")
         assert fork.hear("UserPromptSubmit", prompt="Speak of shops, not of stores") == ""
         assert other.id in fork.hear("UserPromptSubmit", prompt="cache the schema of the replica")
         assert "LEARNING_HELPFUL" not in fork.hear("SessionStart", source="resume")
@@ -454,7 +505,7 @@ class TestStart:
         with Memory.open(project) as memory:
             memory.speak_as_agent("claude")
             memory.mark(pinned.id, text_id("task", "claude new "), True)
-            with pytest.raises(WrongRequest, match="marked in this conversation already"):
+            with pytest.raises(WrongRequest, match="was not given"):
                 memory.mark(pinned.id, text_id("task", "claude old "), True)
 
     def test_gemini_is_told_with_its_first_prompt_what_others_are_told_at_the_start(
@@ -489,7 +540,9 @@ class TestStart:
         assert client.tell("PreCompact", trigger="auto") == {}
         assert learning.id in client.hear("SessionStart", source="compact")
         assert client.hear("UserPromptSubmit", prompt="cache the schema of the replica") == ""
-        assert client.hear("SessionStart", source="clear") == HOW_TO_KEEP
+        cleared = client.hear("SessionStart", source="clear")
+        assert f"- {learning.title} ({learning.id})\n" in cleared
+        assert cleared.endswith(HOW_TO_KEEP)
         assert learning.id in client.hear("UserPromptSubmit", prompt="cache the schema of the replica")
 
     def test_what_failed_on_this_branch_and_was_not_finished_is_told(self, project: Path, learnt: Learnt) -> None:
@@ -511,9 +564,9 @@ class TestStart:
         subprocess.run(["git", "checkout", "-q", "-b", "other"], cwd=project, check=True)
         assert Client(learnt, "claude", "s2").hear("SessionStart", source="startup") == HOW_TO_KEEP
 
-    def test_a_sub_agent_is_briefed_for_its_errand_and_for_nothing_else(self, project: Path, learnt: Learnt) -> None:
+    def test_a_sub_agent_is_briefed_for_its_errand_alone(self, project: Path, learnt: Learnt) -> None:
         with Memory.open(project) as memory:
-            memory.pin(memory.add("Speak of shops, not of stores").id)
+            pinned = memory.pin(memory.add("Speak of shops, not of stores").id)
             schema = memory.add("Cache the schema of the replica")
             till = memory.add("Close the till at night")
         client = Client(learnt, "claude")
@@ -533,10 +586,12 @@ class TestStart:
         assert till.id in start("a1", "Explore")
         first = start("a2", "general-purpose")
         assert schema.id in first, "the conversation was given it, but not the sub-agent"
-        assert "Speak of shops" not in first
+        assert pinned.id in first, "a pinned one reaches every agent"
         assert start("a3", "general-purpose") == "", "nobody knows its errand"
         send("general-purpose", "count the windows")
-        assert start("a4", "general-purpose") == "", "an errand about something else"
+        other = start("a4", "general-purpose")
+        assert pinned.id in other
+        assert schema.id not in other, "an errand about something else"
 
         both = "cache the schema of the replica", "cache the schema of the replica, and close the till at night"
         for errand in both:
@@ -1205,3 +1260,79 @@ def test_a_turn_in_which_only_the_client_spoke_leaves_nothing(project: Path, lea
     with Memory.open(project) as memory:
         memory.worker.catch_up()
         assert memory.reports.activity().entries == ()
+
+
+class TestIndex:
+    """What the index at the start of a conversation lists."""
+
+    def list_lines(self, learnt: Learnt, client: str = "claude", **told: Any) -> tuple[str, list[str]]:
+        event = {"gemini": "BeforeAgent"}.get(client, "SessionStart")
+        said = Client(learnt, client, **told).hear(event, source="startup", prompt="hello there")
+        return said, [line for line in said.split("\n") if line.startswith("- ")]
+
+    def test_if_not_all_fit_pinned_ones_and_the_best_of_each_area_are_listed(
+        self, project: Path, learnt: Learnt
+    ) -> None:
+        with Memory.open(project) as memory:
+            pinned = memory.add("Speak of shops, not of stores", pinned=True)
+            rare = memory.add("Sign every tag", category="git")
+            tagged = memory.add("Lock the door at noon", tags=["doors"])
+            memory.add_all([{"title": f"Till {n} opens with key {n * 7} of shelf {n * 3}"} for n in range(100)])
+        said, lines = self.list_lines(learnt)
+
+        assert estimate_tokens(said.removesuffix(HOW_TO_KEEP)) <= 600
+        assert lines[0] == f"- Speak of shops, not of stores ({pinned.id})"
+        assert all(learning.id in said for learning in (rare, tagged))
+        assert lines[-1] == f"- … and {103 - len(lines) + 1} more"
+
+    def test_the_setting_bounds_it_and_a_project_may_only_lower_it(self, project: Path, learnt: Learnt) -> None:
+        with Memory.open(project) as memory:
+            memory.add_all([{"title": f"Till {n} opens with key {n * 7}"} for n in range(30)])
+        (project / "learnt.toml").write_text("index_tokens = 200\n")
+        said, lines = self.list_lines(learnt)
+        assert 3 <= len(lines) < 30
+        assert estimate_tokens(said.removesuffix(HOW_TO_KEEP)) <= 200
+
+    def test_what_a_person_says_comes_first_and_what_is_said_twice_once(self, project: Path, learnt: Learnt) -> None:
+        with Memory.open(project) as memory:
+            persons = memory.add("Close the till at night")
+            copy = memory.add("Close the till at night!", origin="agent", by="agent")
+            again = memory.add("Close the till at night")
+            topic = memory.add("Replica schema", action="Cache it for an hour")
+            with memory.context.store.transaction():
+                memory.context.store.database.execute(
+                    "update learning set vouched = 'evidence', confidence = 0.9 where project = :project and id = :id",
+                    id=copy.id,
+                )
+        _, lines = self.list_lines(learnt)
+        assert lines == [
+            f"- Replica schema: Cache it for an hour ({topic.id})",
+            f"- Close the till at night ({again.id})",
+        ]
+        assert persons.id != again.id
+
+    def test_what_the_client_loads_by_itself_is_not_listed(self, project: Path, learnt: Learnt) -> None:
+        (project / "CLAUDE.md").write_text("# Rules\n\n- Always close the till at night\n")
+        with Memory.open(project) as memory:
+            memory.add("Lock the door at noon")
+        assert learnt("import", "CLAUDE.md", "--yes").code == 0
+        _, lines = self.list_lines(learnt)
+        assert [line.rpartition(" (")[0] for line in lines] == ["- Lock the door at noon"]
+
+    def test_gemini_gets_it_with_the_first_prompt_without_what_is_given_there(
+        self, project: Path, learnt: Learnt
+    ) -> None:
+        with Memory.open(project) as memory:
+            listed = memory.add("Lock the door at noon")
+            given = memory.add("Cache the schema of the replica")
+        client = Client(learnt, "gemini")
+        client.tell("SessionStart", source="startup")
+        said = client.hear("BeforeAgent", prompt="cache the schema of the replica")
+
+        assert f"- {listed.title} ({listed.id})" in said
+        assert f"### {given.title} [" in said
+        assert said.count(given.id) == 1
+        with Memory.open(project) as memory:
+            brief = memory.explain(memory.reports.latest_brief())
+            assert memory.is_as_sent(brief)
+            assert brief.learning_ids == (given.id,)

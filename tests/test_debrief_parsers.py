@@ -19,7 +19,7 @@ from learnt.text.clean import clean
 from learnt.text.fence import QUOTING
 from tests.soak import seed_of
 
-EXAMPLES = 300
+EXAMPLES = 100
 SOAK_EXAMPLES = 100_000
 LINE_BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 

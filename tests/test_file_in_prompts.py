@@ -125,6 +125,7 @@ def test_what_nobody_took_over_yet_is_given_without_an_id_and_without_its_secret
     shop.append("Ask Anna about the keys")
     shop.append("Open the safe with password=Tr0ub4dor-and-3-more")
     shop.append("Feed the cat <!-- learn_01jz0000000000000000000000 -->")
+    shop.path.with_name(f".{shop.path.name}.swp").touch()  # an editor has it open
     text = given(shop, shop.add("Paint the sign"))
     assert "- Ask Anna about the keys\n" in text
     assert "- Feed the cat\n" in text

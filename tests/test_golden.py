@@ -102,6 +102,8 @@ def test_the_answers_about_learnings_keep_their_shape(outside: Outside, golden: 
     outside.json("search", "run make lint before the commit", "--command", "git commit -m x", "--limit", "2")
     outside.json("search", "nothing of this kind at all")
     outside.json("similar", first)
+    outside.json("cues", first)
+    outside.json("cues", "--dry-run")
     outside.json("history", first)
     outside.json("history", third)
     outside.json("purge", fourth, "--yes")

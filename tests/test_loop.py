@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from learnt import InvalidValue, Learning, Memory, NotFound, WrongRequest
-from learnt.brief.render import Content, Loop, Past, Shown, fit, render
+from learnt.brief.render import Content, Loop, Past, Shown, Unfinished, fit, render
 from learnt.debrief.tags import find_tags
 from learnt.model import PROGRAM, Failure
 from learnt.store import learnings, migrate
@@ -748,6 +748,47 @@ def test_a_brief_never_exceeds_its_budget_and_nothing_ends_its_fence(
     assert len(kept.learnings) + len(no_room) == len(learnings)
     assert text.lower().replace(" ", "").count("</learnt-brief>") == (1 if text else 0)
     assert text.count("<learnt-brief") == (1 if text else 0)
+
+
+def test_one_long_learning_crowds_out_no_other() -> None:
+    long = Learning(id="learn_0", title="Feed the cat", observation="It meows. " * 400)
+    short = [Learning(id=f"learn_{n}", title=f"Wipe table {n}", observation="It is wet.") for n in range(1, 5)]
+    content = Content(id="brief_1", now_ms=5, learnings=tuple(Shown(learning=one) for one in (long, *short)))
+
+    kept, no_room = fit(content, 1_000)
+
+    assert [(shown.learning.id, shown.form) for shown in kept.learnings] == [
+        ("learn_0", "line"),
+        *((learning.id, "full") for learning in short),
+    ]
+    assert no_room == []
+    lines, _ = fit(content, 200)
+    assert [shown.learning.id for shown in lines.learnings] == [f"learn_{n}" for n in range(5)]
+
+
+def test_a_later_brief_of_a_conversation_has_a_short_preamble_and_marks_what_is_older() -> None:
+    learning = Learning(id="learn_1", title="Use port 8081", times_injected=6)
+    shown = Shown(learning=learning, newer="learn_2")
+    text = render(Content(id="brief_1", now_ms=5, learnings=(shown,), asks_marks=False))
+
+    preamble, _, entry = text.partition("### ")
+    assert estimate_tokens(preamble.partition("\n")[2]) <= 25
+    assert entry.startswith("Use port 8081 [confidence: 0.50, shown 6×, older than learn_2]\n")
+
+
+def test_what_else_stands_at_the_start_takes_at_most_60_tokens() -> None:
+    works = [
+        Unfinished(task=f"task_{n}", title=f"Mend the till of shop {n}", reason="no paper " * 30, suggestion="", at=0)
+        for n in range(3)
+    ]
+    content = Content(id="brief_1", now_ms=5, unfinished=tuple(works), notes=("Mind the gap. " * 30,), ask="start")
+
+    kept, _ = fit(content, 1_000)
+
+    text = render(kept)
+    assert "Mend the till of shop 0" in text
+    fence = render(Content(id="brief_1", now_ms=5, notes=("-",)))
+    assert estimate_tokens(text) - estimate_tokens(fence) <= 60
 
 
 def age(memory: Memory, clock: Clock, *, days: int) -> int:

@@ -65,11 +65,26 @@ def test_each_word_counts_once_whatever_the_order() -> None:
 def test_unknown_words_change_nothing() -> None:
     assert embed(words("qwxzzyv_vvkq")) is None
     assert embed([]) is None
+    assert embed(["\udc80"]) is None
     assert embed_text("retry qwxzzyvk") == embed_text("retry")
 
 
 def test_parts_of_identifiers_count() -> None:
     assert embed_text("retry_upload()") == embed_text("retryUpload") == embed_text("retry upload")
+
+
+def test_a_short_part_counts_as_much_as_a_long_one() -> None:
+    title = words("retry the upload")
+    text = words("A proxy between the worker and the queue drops idle connections, so that the customer pays twice.")
+    both = embed(title, text)
+    assert both
+
+    for part in (title, text):
+        vector = embed(part)
+        assert vector
+        assert likeness(both, vector) == pytest.approx(likeness(both, embed(title) or b""), abs=0.02)
+    assert embed(title, []) == embed([], title) == embed(title)
+    assert embed([], []) is None
 
 
 def test_many_vectors_are_compared_at_once() -> None:

@@ -17,6 +17,7 @@ import pytest
 
 from learnt import Memory
 from learnt.clients.kit.events import read_event
+from learnt.model import text_id
 from learnt.system.detached import INTERNAL
 from tests.conftest import Clock
 from tests.support.transcripts import answered, claude, used, written
@@ -261,3 +262,29 @@ def test_what_an_agent_said_before_it_was_killed_or_cancelled_proves_nothing(
 
     (warning,) = memory.reports.activity(what="warning").entries
     assert (warning.delivery, warning.outcome) == ("delivered", "unknown")
+
+
+@pytest.mark.parametrize("engine", ["sqlite"])
+def test_the_prompt_before_an_error_that_was_prevented_is_a_cue_of_the_learning_about_it(
+    memory: Memory, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(INTERNAL, "1")
+    memory.add("Shops open at eight", triggers={"task_types": ["session"]})  # so that prompts are recorded
+    earlier = Talk(memory, clock, "claude", "ship", path=tmp_path / "earlier.jsonl")
+    earlier.result(earlier.fails, True, ERROR)
+    earlier.result(earlier.works, False)
+    event = read_event({"hook_event_name": "Stop", "session_id": "earlier", "cwd": str(tmp_path)}, "claude")
+    assert event is not None
+    title = f"Ship with `{earlier.works}`, not `{earlier.fails}`"
+    learning = memory.add(title, task=text_id("task", event.conversation), origin="agent")
+    talk = Talk(memory, clock, "claude", "ship", path=tmp_path / "warned.jsonl")
+    talk.hear("UserPromptSubmit", prompt="Hello! Please ship the release of the till to all customers.")
+    for step in ("call", "other", "ends"):
+        clock.advance(days=0.00001)
+        talk.live(step)
+    memory.worker.catch_up()
+
+    assert memory.get(learning.id).observed_cues == ("Please ship the release of the till to all customers.",)
+    version = memory.get(learning.id).version
+    memory.worker.catch_up()
+    assert memory.get(learning.id).version == version

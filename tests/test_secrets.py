@@ -23,7 +23,7 @@ from tests.support.postgres import PostgresServer
 from tests.support.secrets import draw, is_missed, secrets
 
 Learnt = Callable[..., Done]
-SAMPLE = [secret for secret in secrets() if not is_missed(secret)][::100]
+SAMPLE = [secret for secret in secrets() if not is_missed(secret)][::250]
 TOKEN = draw("ghp_{a:36}", random.Random(7))[0]
 
 

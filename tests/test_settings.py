@@ -112,12 +112,14 @@ def test_every_setting_has_a_variable(settings: Settings) -> None:
         "brief_confidence": ("0.5", 0.5),
         "brief_relevance": ("0.25", 0.25),
         "brief_tokens": ("500", 500),
+        "index_tokens": ("300", 300),
         "trial_slots": ("2", 2),
         "brief_per_category": ("4", 4),
         "cache_ttl_s": ("0", 0),
         "hook_deadline_ms": ("300", 300),
         "before_tool": ("off", "off"),
         "ask_agent": ("insist", "insist"),
+        "cues": ("auto", "auto"),
         "summarise_above": ("9", 9),
         "stuck_after": ("4", 4),
         "strategy": ("escalate", "escalate"),
@@ -462,6 +464,7 @@ def _line_for(key: str) -> str:
     (line,) = [line for line in example_lines(BY_KEY[key]) if line.startswith(f"{key} = ")] or [f'{key} = ["/"]']
     other = {"user_store": "user_store = false", "before_tool": 'before_tool = "off"'}
     other["ask_agent"] = 'ask_agent = "never"'
+    other["cues"] = 'cues = "auto"'
     return other.get(key, line) + "\n"
 
 

@@ -170,6 +170,7 @@ def _event(path: Path, step: Step, name: str, kind: str, folder: str) -> HookEve
         agent_id="aside" if step.aside else "",
         command=step.text.replace(folder, ".") if step.does == "run" and folder else "",
         paths=(step.path,) if step.does == "edit" else (),
+        edit=f"{step.before}\n{step.text}" if step.does == "edit" else "",
     )
 
 

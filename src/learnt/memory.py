@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from learnt.flow.agent_templates import AgentTemplates
     from learnt.flow.claims import Work
     from learnt.flow.context import Context
+    from learnt.flow.cues import Cues
     from learnt.flow.debriefs import Debriefs
     from learnt.flow.folding import Similar
     from learnt.flow.history import Transcripts
@@ -95,6 +96,8 @@ class Memory:
     """Background work."""
     warnings: Warnings = _room("purge", "Warnings")
     """Warnings that a person dismisses or deletes."""
+    cues: Cues = _room("cues", "Cues")
+    """The situations in which learnings matter, asked of a model."""
     calls: WatchedCalls = _room("warnings", "WatchedCalls")
     """The calls that may concern something."""
     _learnings: Learnings = _room("learnings", "Learnings")
@@ -399,9 +402,9 @@ class Memory:
         """
         return self._learnings.undo(id, reason=reason) if id else self._learnings.undo_said(reason=reason)
 
-    def similar(self, learning: str | Learning, limit: int = 10) -> list[Similar]:
-        """Return the known learnings that resemble a learning, each with the verdict how it relates to that one."""
-        return self._learnings.similar(learning, limit=limit)
+    def similar(self, learning: str | Learning, limit: int = 10, *, near_too: bool = False) -> list[Similar]:
+        """Return the learnings most alike, each with the verdict how it relates; `near_too` adds merely near ones."""
+        return self._learnings.similar(learning, limit=limit, near_too=near_too)
 
     def compare(self, older: str | Learning, newer: str | Learning) -> Verdict:
         """Return how a newer learning relates to an older one (`repeats`, …), with `score` and `reason`."""
@@ -410,8 +413,7 @@ class Memory:
     def purge(self, id: str) -> int:
         """Delete a learning permanently: rows, history, spool, backups, log, and this worktree's learnings files.
 
-        Return how many backups contained it. An interrupted purge can be repeated. No file or branch can restore the
-        learning.
+        Return how many backups contained it. An interrupted purge can be repeated. Nothing can restore the learning.
         """
         return self._purge.learning(id)
 
@@ -476,6 +478,7 @@ class Memory:
         asked_by: str = "",
         occasion: str = "task",
         client: str = "",
+        pinned: bool = False,
         began_ns: int | None = None,
     ) -> Brief:
         """Return what an agent should know before this task, and store the receipt; the text may be empty.
@@ -484,8 +487,8 @@ class Memory:
         task was given before, and records nothing if none are left. `beside` lists learnings that the prompt contains
         elsewhere; they are left out and recorded as given. `model` and `model_reason` are shown in the loop's status.
         `keep=False` records nothing. `max_chars` is a limit in addition to the budget. `asked_by`, `occasion` and
-        `client` are who asked, for what (ASKERS, OCCASIONS), and in which program. `began_ns` is when work on the brief
-        began, by `time.perf_counter_ns`; by default, now.
+        `client` are who asked, for what (ASKERS, OCCASIONS), and in which program. `pinned` gives pinned learnings even
+        if they are irrelevant, as an `agent` gets them. `began_ns` (`time.perf_counter_ns`) is when the work began.
         """
         request = BriefRequest(
             text=task_text,
@@ -507,6 +510,7 @@ class Memory:
             max_chars=max_chars,
             occasion=occasion,
             client=client,
+            pinned=pinned,
             began_ns=began_ns,
         )
         return briefs.brief(self.context, request)

@@ -30,7 +30,8 @@ PARAGRAPHS = ("context", "observation", "implication", "action")
 COUNTERS = ("times_injected", "times_helpful", "times_not_helpful", "recurrences")
 TITLE_LIMIT, TEXT_LIMIT = 100, 20_000
 LONG_TEXT_LIMIT = 200_000  # a task may contain a whole specification
-TRIGGER_LIMIT, TAG_LIMIT, CUE_LIMIT = 500, 50, 8
+TRIGGER_LIMIT, TAG_LIMIT, CUE_LIMIT, OBSERVED_LIMIT = 500, 50, 8, 3
+CUE_FIELDS = {"cues": CUE_LIMIT, "model_cues": CUE_LIMIT, "observed_cues": OBSERVED_LIMIT}
 LARGEST_NUMBER, LEAST_CONFIDENCE = 2**53, 0.1
 GENERAL = "general"  # the category that every agent sees
 EVERYTHING = "*"  # all categories
@@ -187,10 +188,8 @@ def check_goal(name: str) -> None:
     """Raise unless the name is empty or can be a goal's name, which is also a file name."""
     _check_length("goal", name, TITLE_LIMIT)
     if name and not (name[0].isalnum() and all(letter.isalnum() or letter in "._-" for letter in name)):
-        raise InvalidValue(
-            f"goal `{name}` must contain only letters, digits, dots, dashes and underscores",
-            hint="choose a name that can be a file name, such as `password-reset`",
-        )
+        unfit = f"goal `{name}` must contain only letters, digits, dots, dashes and underscores"
+        raise InvalidValue(unfit, hint="choose a name that can be a file name, such as `password-reset`")
 
 
 def check_id(prefix: str, text: str) -> None:
@@ -213,10 +212,8 @@ def check_text(name: str, text: object) -> str:
 
 def _check_length(name: str, text: str, limit: int) -> None:
     if len(text) > limit:
-        raise InvalidValue(
-            f"{name} has {len(text):,} characters; at most {limit:,} are allowed",
-            hint=f"shorten {name}: a learning is a statement, not an archive",
-        )
+        length = f"{name} has {len(text):,} characters; at most {limit:,} are allowed"
+        raise InvalidValue(length, hint=f"shorten {name}: a learning is a statement, not an archive")
 
 
 def _check_words(name: str, words: tuple[str, ...], limit: int, *, most: int = TAG_LIMIT) -> None:
@@ -295,8 +292,15 @@ class Learning(Value):
     author: str = ""  # a person, an agent, or the kind of text that it was copied from
     visibility: str = "project"
     loaded_from: str = ""  # the file with it that clients load by themselves, such as CLAUDE.md
+    model_cues: tuple[str, ...] = ()  # cues that the user's model wrote for it
+    observed_cues: tuple[str, ...] = ()  # from people's prompts of tasks in which it helped, newest first
     version: int = 1
     scope: str = "project"  # not stored: "project", "user", or the name of another project
+
+    @property
+    def all_cues(self) -> tuple[str, ...]:
+        """The cues from all sources: those that came with it, the model's, then the observed ones."""
+        return (*self.cues, *self.model_cues, *self.observed_cues)
 
     def advise(self, text: str) -> str:
         """Return one of the learning's texts, with `Avoid: ` before it if it does not say so itself."""
@@ -306,10 +310,8 @@ class Learning(Value):
     def check(self) -> None:
         check_id("learn", self.id)
         if not self.title or self.title != " ".join(self.title.split()):
-            raise InvalidValue(
-                "a learning needs a title of one line without surplus white space",
-                hint='write one sentence: `learnt add "Run make lint before each commit"`',
-            )
+            missing = "a learning needs a title of one line without surplus white space"
+            raise InvalidValue(missing, hint='write one sentence: `learnt add "Run make lint before each commit"`')
         if len(self.title) > TITLE_LIMIT:
             length = f"the title has {len(self.title):,} characters; at most {TITLE_LIMIT} are allowed"
             raise InvalidValue(length, hint="shorten the title and put the rest into --observation or --action")
@@ -318,27 +320,23 @@ class Learning(Value):
         for field in ("domain", "category", "discovery", "commit", "task", "author", "visibility"):
             _check_length(field, getattr(self, field), TITLE_LIMIT)
         _check_words("tag", self.tags, TITLE_LIMIT)
-        _check_words("cue", self.cues, TITLE_LIMIT, most=CUE_LIMIT)
+        for field, most in CUE_FIELDS.items():
+            _check_words(field.replace("_", " ").removesuffix("s"), getattr(self, field), TITLE_LIMIT, most=most)
         _check_length("loaded_from", self.loaded_from, TRIGGER_LIMIT)
         _check_words("replaced learning", self.replaces, TITLE_LIMIT)
         check_goal(self.goal)
         for field, choices in _CHOICES.items():
             check_choice(field, getattr(self, field), choices)
         if not LEAST_CONFIDENCE <= self.confidence <= 1.0:
-            raise InvalidValue(
-                f"confidence {self.confidence} is outside {LEAST_CONFIDENCE} to 1.0",
-                hint=f"choose a number from {LEAST_CONFIDENCE} to 1.0",
-            )
+            outside = f"confidence {self.confidence} is outside {LEAST_CONFIDENCE} to 1.0"
+            raise InvalidValue(outside, hint=f"choose a number from {LEAST_CONFIDENCE} to 1.0")
         for field in (*COUNTERS, "created_at", "updated_at"):
             if getattr(self, field) < 0:
-                raise InvalidValue(
-                    f"{field} must be 0 or more, not {getattr(self, field)}", hint=f"leave {field} out, or correct it"
-                )
+                negative = f"{field} must be 0 or more, not {getattr(self, field)}"
+                raise InvalidValue(negative, hint=f"leave {field} out, or correct it")
         if (self.status == "superseded") != bool(self.superseded_by) or self.superseded_by == self.id:
-            raise InvalidValue(
-                "a learning must be superseded if and only if another learning supersedes it",
-                hint="set both `status` and `superseded_by`, or neither",
-            )
+            alone = "a learning must be superseded if and only if another learning supersedes it"
+            raise InvalidValue(alone, hint="set both `status` and `superseded_by`, or neither")
 
 
 # The fields with a learning's content, as opposed to its counters, in order. No other list defines them.
@@ -351,10 +349,11 @@ class Hit(Value):
     learning: Learning
     score: float
     matched_fields: tuple[str, ...] = ()
-    relevance: float = 0.0  # the share of the text's weight that was found, from 0 to 1
+    relevance: float = 0.0  # the probability that it is wanted, from 0 to 1
     words: Mapping[str, float] = {}  # the score of each matching word
     trigger: str = ""  # the trigger that matches, if any; it ranks before any similarity
     highlights: Mapping[str, str] = {}  # the matching fields, with the matching words in `<mark>`
+    features: Mapping[str, float] = {}  # the figures from which `relevance` is estimated
 
 
 class Event(Value):

@@ -59,8 +59,9 @@ class Settings(Value):
     color: str = "auto"
     brief_learnings: int = 5
     brief_confidence: float = 0.6
-    brief_relevance: float = 0.35
+    brief_relevance: float = 0.37
     brief_tokens: int = 1_000
+    index_tokens: int = 600
     trial_slots: int = 1
     brief_per_category: int = 5
     cache_ttl_s: int = 300
@@ -100,6 +101,7 @@ class Settings(Value):
     hook_deadline_ms: int = 400
     before_tool: str = "auto"
     ask_agent: str = "when_worth"
+    cues: str = "manual"
 
 
 # Who may set a setting. Values of a project's file that it may not set take effect once the user has accepted them,
@@ -221,6 +223,13 @@ SETTINGS = (
         by="lower",
     ),
     Setting(
+        "index_tokens",
+        "The maximum length of the index at the start of a conversation, in estimated tokens: a line for each learning "
+        "that somebody vouches for or, if they do not fit, for the most important ones. `brief_tokens` limits it, too. "
+        "0: no index; pinned and proven learnings are then given in full.",
+        by="lower",
+    ),
+    Setting(
         "trial_slots",
         "How many of a brief's learnings may be below `brief_confidence`, so that new ones are tried.",
         by="lower",
@@ -264,6 +273,13 @@ SETTINGS = (
         "next prompt asks for it, once in a conversation), `never`, or `insist` (the end of the turn asks for it "
         "already, which takes another turn, where the client can).",
         choices=("when_worth", "never", "insist"),
+        by="person",
+    ),
+    Setting(
+        "cues",
+        "Whether your model (`model.provider`) writes cues for learnings that have none: `manual` (only when you run "
+        "`learnt cues`) or `auto` (by the worker, in at most one call an hour, under the spending cap).",
+        choices=("manual", "auto"),
         by="person",
     ),
     Setting(

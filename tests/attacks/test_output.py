@@ -15,7 +15,7 @@ from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 from learnt import Memory
-from learnt.brief.render import Content, FailedBefore, Loop, Past, Shown, Unfinished, render
+from learnt.brief.render import Content, FailedBefore, Index, Loop, Past, Shown, Unfinished, render
 from learnt.doors.mcp.words import fence_lines, format_learning
 from learnt.doors.output import format_json, printable
 from learnt.errors import InvalidValue
@@ -52,7 +52,7 @@ FORGERIES = (
 # Every line of a brief that is ours starts like one of these; what is not is indented or follows a label.
 OURS = re.compile(
     r"<learnt-brief id=|</learnt-brief>$|## |### |\*\*(Context|Observation|Implication|Action|Tags)\*\*: "
-    r"|_ID: learn_1|- |  |Evidence from earlier work|Attempt \d|The user can put|This task was tried|Do not repeat|$"
+    r"|_ID: learn_1|- |  |Evidence from earlier work|Attempt \d|Unfinished on this |This task was tried|Do not repeat|$"
 )
 ROLE_MARKS = ("<|", "<｜", "<<SYS", "[INST", "[/INST", "[TOOL_CALLS]", "<system", "<start_of_turn")
 hostile = st.one_of(
@@ -104,6 +104,7 @@ def check_brief(texts: list[str]) -> None:
         attempts=(Past(number=1, result="failed", model=texts[11], failure=failure),),
         failed=(FailedBefore(command=texts[0], error=texts[1], worked=texts[2], at=0),),
         unfinished=(Unfinished(task="task_1", title=texts[3], reason=texts[4], suggestion=texts[5], at=0),),
+        index=Index(learnings=(learning,), more=1),
         loop=Loop(attempts=1, failures=1, model=texts[6], model_reason=texts[7]),
     )
     text = render(content)

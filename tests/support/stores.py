@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,7 +22,10 @@ def put_store(project: Path) -> None:
         return
     folder.mkdir(mode=0o700, exist_ok=True)
     for name in _FILES:
-        shutil.copy(Path(_new_store().name) / ".learnt" / name, folder / name)
+        source = Path(_new_store().name) / ".learnt" / name
+        # Nothing is changed after it was written, as in a store that learnt made itself: trust looks at the times.
+        with open(folder / name, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+            file.write(source.read_bytes())
 
 
 def make_tables(address: str) -> None:

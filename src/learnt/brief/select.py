@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     AgentCategories = Mapping[str, tuple[str, ...]]
 
 REPEATS = "repeats another"
+REPLACED = "a newer one on the same subject tells of a change"
 _MIN_TRIAL_RELEVANCE = 0.5
 _MAX_TRIAL_MARKS = 3
 HAS_ORIGINAL = "a person's learning has much the same words"
@@ -129,7 +130,7 @@ def choose(
         or (_reason_against_trial(hit, undecided, is_observed=is_observed) if is_on_trial(hit) else "")
         for hit in ranked
     }
-    eligible = [hit for hit in ranked if not reasons[hit.learning.id]]
+    eligible = _without_replaced([hit for hit in ranked if not reasons[hit.learning.id]], ranked, reasons)
     trusted = _without_repetitions([hit for hit in eligible if not is_on_trial(hit)], (), reasons)
     trials = _without_repetitions([hit for hit in eligible if is_on_trial(hit)], trusted, reasons)
     if is_observed:
@@ -245,6 +246,28 @@ def _without_repetitions(hits: Sequence[Hit], before: Sequence[Hit], reasons: di
         is_better = _precedes(hit.learning, other.learning)
         kept[position] = hit if is_better else other
         reasons[(other if is_better else hit).learning.id] = REPEATS
+    return kept
+
+
+def _without_replaced(eligible: Sequence[Hit], hits: Sequence[Hit], reasons: dict[str, str]) -> list[Hit]:
+    """Return the hits without those that a newer learning replaces, whether that one is shown here or not.
+
+    Nobody's learning replaces what somebody vouches for, and no agent's what a person says.
+    """
+    if not eligible or len(hits) < 2:
+        return list(eligible)
+    from learnt.weigh.replaces import Subject, replaces  # most briefs have nothing to compare
+
+    subjects = {hit.learning.id: Subject(hit.learning) for hit in hits}
+    kept = []
+    for hit in eligible:
+        older = hit.learning
+        newer = (other.learning for other in hits if other.learning.created_at > older.created_at)
+        may_replace = (one for one in newer if one.vouched and (is_persons(one) or not is_persons(older)))
+        if any(replaces(subjects[one.id], subjects[older.id]) for one in may_replace):
+            reasons[older.id] = REPLACED
+        else:
+            kept.append(hit)
     return kept
 
 

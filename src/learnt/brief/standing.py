@@ -17,7 +17,10 @@ from learnt.weigh.confidence import is_trusted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from typing import TypeVar
+
+    T = TypeVar("T")
 
 _MAX_LEFT_OUT = 20
 
@@ -77,7 +80,7 @@ def choose(
                 titles.add(_title_key(learning))
                 queue.append(learning)
         queues.append(queue)
-    chosen = [Considered(learning=learning) for learning in _in_turn(queues)]
+    chosen = [Considered(learning=learning) for learning in take_turns(queues)]
     most = len(chosen) if rules.most is None else rules.most
     left_out += [considered.replace(left_out="enough others come first") for considered in chosen[most:]]
     return [*chosen[:most], *left_out[:_MAX_LEFT_OUT]]
@@ -103,6 +106,7 @@ def _title_key(learning: Learning) -> str:
     return learning.polarity + letters_key(learning.title)
 
 
-def _in_turn(queues: Sequence[Sequence[Learning]]) -> Iterable[Learning]:
+def take_turns(queues: Collection[Sequence[T]]) -> Iterable[T]:
+    """Yield the first item of each queue, then the second of each, and so on."""
     for position in range(max(map(len, queues), default=0)):
         yield from (queue[position] for queue in queues if position < len(queue))

@@ -47,6 +47,9 @@ _NOT_TRUSTED = "learnt is silent here: `learnt trust` shows what came with this 
 # The names of the event before a call, as in the registry of clients, which takes longer to load than this file.
 CALLS = ("PreToolUse", "BeforeTool")
 _PROBE = "probe"
+# To apply edits takes about 200 ms, and a brief needs some of the time.
+_TAKE_OVER_MS, _BRIEF_MS = 250, 100
+_BRIEFED = ("session", "prompt", "agent")
 _STDIN, _STDOUT = 0, 1
 _CHUNK_BYTES = 1 << 20
 
@@ -131,6 +134,8 @@ def _serve(here: Project, payload: dict[str, Any] | None, deadline: Deadline, be
                 event = None
             # At the end of a turn nobody waits for an answer, but words that are not saved now are lost.
             limit_ms = _SAVE_DEADLINE_MS.get(event.kind if event else "", memory.settings.hook_deadline_ms)
+            if event and event.kind in _BRIEFED and memory.hooks.has_edited_files():
+                _take_over_edits(memory, deadline, _remaining_ms(limit_ms, began_ns))
             deadline.start(_remaining_ms(limit_ms, began_ns))
             reply = _reply_to(event, memory, here, began_ns) if event else None
             answer = ""
@@ -149,6 +154,21 @@ def _serve(here: Project, payload: dict[str, Any] | None, deadline: Deadline, be
     _write_answer(answer)
     if event is not None and event.client:
         memory.hooks.note_fired(event, answer, began_ns)
+
+
+def _take_over_edits(memory: Memory, deadline: Deadline, remaining_ms: int) -> None:
+    """Apply the edits to learnings.md; the worker does it if there is too little time, so that a brief is made.
+
+    In the loop, the edits may be the agent's, and the loop applies them.
+    """
+    if os.environ.get("LEARNT_TASK"):
+        return
+    try:
+        deadline.start(max(1, remaining_ms - _BRIEF_MS))
+        memory.hooks.take_over_edits(later=remaining_ms < _TAKE_OVER_MS)
+    except LearntError:
+        deadline.stop()
+        memory.hooks.take_over_edits(later=True)
 
 
 def _remaining_ms(limit_ms: int, began_ns: int) -> int:

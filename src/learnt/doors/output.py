@@ -201,8 +201,20 @@ def describe_mark(learning: Learning, *, helpful: bool) -> str:
     return f"Marked {learning.id} as {'helpful' if helpful else 'not helpful'}: confidence {learning.confidence:.2f}"
 
 
-def describe_receipt(brief: Brief, titles: Mapping[str, str]) -> list[str]:
-    """Return why a brief contains what it does: the request, and each learning that was considered."""
+def list_mentioned(brief: Brief) -> list[str]:
+    """Return the ids of the learnings that `describe_receipt` names."""
+    receipt = brief.receipt
+    entries = (*receipt["considered"], *receipt.get("index", ()))
+    return [*(entry["id"] for entry in entries), *receipt.get("beside", ())]
+
+
+def describe_receipt(
+    brief: Brief, titles: Mapping[str, str], cues: Mapping[str, tuple[str, str]] | None = None
+) -> list[str]:
+    """Return why a brief contains what it does: the request, and each learning that was considered.
+
+    `cues` are the learnings' cues that share most words with the request, and where they come from.
+    """
     receipt = brief.receipt
     warning = ", including a stuck warning outside the budget" if receipt["stuck"] else ""
     budget = receipt["settings"]["budget_tokens"]
@@ -218,6 +230,13 @@ def describe_receipt(brief: Brief, titles: Mapping[str, str]) -> list[str]:
         lines.append(f"attempts left out: {', '.join(map(str, receipt['attempts_left_out']))}")
     for entry in receipt["considered"]:
         lines += _describe_entry(entry, titles.get(entry["id"], PURGED), measured=bool(receipt["query"]))
+        if entry["id"] in (cues or {}):
+            cue, origin = (cues or {})[entry["id"]]
+            lines.append(f"    cue ({origin}): {cue}")
+    for entry in receipt.get("index", ()):
+        lines.append(f"{entry['id']}  {paint('listed', 'green')}: {titles.get(entry['id'], PURGED)}")
+    if receipt.get("index_more"):
+        lines.append(f"not listed: {receipt['index_more']:,} more")
     for id in receipt.get("beside", ()):
         source = paint("given by the learnings file in the prompt", "green")
         lines.append(f"{id}  {source}: {titles.get(id, PURGED)}")

@@ -21,7 +21,7 @@ from learnt.brief.select import Choice
 from learnt.errors import LearntError, WrongRequest
 from learnt.flow.agent_categories import Remark, check_categories
 from learnt.flow.briefs import BriefRequest, Draft, assemble, task_for
-from learnt.flow.context import Context
+from learnt.flow.context import Context, take_over_edits
 from learnt.flow.injections import given_to_others, record
 from learnt.flow.standing import CacheState, StandingChoice, cache_state, choose_standing, standing
 from learnt.model import LONG_TEXT_LIMIT, Brief, Hit, Learning, Task, new_id
@@ -86,6 +86,7 @@ class AgentTemplates:
     def _brief(self, agent: str, task: str | None) -> tuple[Task, Brief]:
         """Return the task and the standing brief of an agent; the brief is not recorded yet."""
         context = self._context
+        take_over_edits(context)
         now = context.clock()
         # Several agents may share a task, so its title is its id until a brief sets another title.
         title = task or (f"Prompt of {agent}" if agent else "Prompt")

@@ -11,8 +11,8 @@ import sys
 import time
 
 from learnt.errors import LearntError, WrongRequest
+from learnt.flow.context import learnings_path
 from learnt.model import Value
-from learnt.project import STORE_FOLDER
 from learnt.store import regenerations
 from learnt.system import detached
 from learnt.system.detached import INTERNAL
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from learnt.store import Store
     from learnt.store.regenerations import Regeneration
 
-LEARNINGS_FILE = "learnings.md"
 LOCK = "update.lock"
 _LOG = "update.log"
 KILLED = "it was killed"
@@ -108,7 +107,7 @@ def update_soon(context: Context) -> None:
 
     Do nothing if there are no files yet, or if they are never updated automatically; never raise.
     """
-    if not context.root or not os.path.lexists(os.path.join(context.root, STORE_FOLDER, LEARNINGS_FILE)):
+    if not context.root or not os.path.lexists(learnings_path(context.root)):
         return
     try:
         with context.store.transaction():

@@ -10,6 +10,7 @@ from learnt.brief.render import (
     LOADED_FROM,
     RENDERER,
     Content,
+    Index,
     Loop,
     Past,
     Shown,
@@ -21,8 +22,8 @@ from learnt.brief.render import (
 from learnt.brief.select import REPEATS, Choice, Rules, choose, hidden_categories, is_restricted, without_twins
 from learnt.clients.registry import loaded_files
 from learnt.errors import LearntError, NotFound, WrongRequest
-from learnt.flow.context import check_rows
-from learnt.flow.injections import asks_for_marks, given_to_others, injected, record
+from learnt.flow.context import check_rows, take_over_edits
+from learnt.flow.injections import asks_for_marks, injected, record
 from learnt.model import (
     TEXT_LIMIT,
     TITLE_LIMIT,
@@ -36,7 +37,7 @@ from learnt.model import (
     digest,
     new_id,
 )
-from learnt.recall.find import Wanted, best_first, find_each, highlights
+from learnt.recall.find import Source, Wanted, find_each, highlights
 from learnt.store import PATIENCE_MS, happened, learnings, tasks
 from learnt.store.index import Filter
 from learnt.text.clean import clean, fold
@@ -62,6 +63,8 @@ _MAX_DOUBTED = 10
 _MAX_OWN = 10
 _ENOUGH_TRUSTED = 10
 _MAX_LEFT_OUT = 5
+_MAX_PINNED = 10
+PINNED = "pinned"
 STANDING = "stands at the beginning of this brief"
 UNCERTAIN = "does not fit every errand that the agent may have"
 SHOWN_BEFORE = "shown before in this conversation"
@@ -117,7 +120,14 @@ class BriefRequest(Value):
     max_learnings: int | None = None
     opening: Opening | None = None
     """What the brief begins with, if it is the first of a conversation."""
+    pinned: bool = False
+    """Whether pinned learnings are given even if they are not relevant; an agent in a role gets them in any case."""
     began_ns: int | None = None
+
+    @property
+    def gives_pinned(self) -> bool:
+        """Whether pinned learnings are given even if they are not relevant."""
+        return self.pinned or self.occasion == "agent" or (self.occasion == "task" and bool(self.agent))
 
 
 class Opening(Value):
@@ -126,6 +136,7 @@ class Opening(Value):
     hits: Sequence[Hit] = ()
     unfinished: tuple[Unfinished, ...] = ()
     notes: tuple[str, ...] = ()
+    index: Index = Index()
 
 
 class Draft(Value):
@@ -152,6 +163,7 @@ def search(context: Context, request: SearchRequest) -> list[Hit]:
     if request.strategy not in STRATEGIES:
         raise WrongRequest(f"there is no strategy `{request.strategy}`", hint=f"choose one of: {', '.join(STRATEGIES)}")
     check_rows(limit=request.limit)
+    take_over_edits(context)
     which = Filter(
         status=request.status,
         domain=None if request.domain is None else fold(request.domain),
@@ -169,11 +181,12 @@ def search(context: Context, request: SearchRequest) -> list[Hit]:
 def brief(context: Context, request: BriefRequest) -> Brief:
     """Return what an agent should know before this task, and store the receipt; the text may be empty."""
     request = _without_secrets(context, request)
+    if request.asked_by != "hook":  # a hook has done it within its deadline
+        take_over_edits(context)
     now = context.clock()
     task = task_for(context, request, now=now)
     situation = _situation(request, request.text, task.type)
     already_given = _known_before(context, task if request.only_new else None, request.beside)
-    already_given |= given_to_others(context, task.id, request.agent)
     opening = request.opening or Opening()
     already_given |= {hit.learning.id: STANDING for hit in opening.hits}
     hits, reasons = _recall(context, situation, task, already_given, request)
@@ -184,6 +197,8 @@ def brief(context: Context, request: BriefRequest) -> Brief:
         fits = brief(context, request.replace(text=other, or_else=(), keep=False)).learning_ids
         reasons = {hit.learning.id: UNCERTAIN for hit in hits if hit.learning.id not in fits} | reasons
     rules = _rules(context, request.max_learnings)
+    if rules.max_learnings:
+        rules = rules.replace(max_learnings=rules.max_learnings + sum(hit.trigger == PINNED for hit in hits))
     doubted = [hit.learning.id for hit in hits if not hit.learning.vouched]
     choices = choose(
         hits,
@@ -199,6 +214,7 @@ def brief(context: Context, request: BriefRequest) -> Brief:
         content=_content(context, task, choices, request, now=now).replace(
             unfinished=opening.unfinished,
             notes=opening.notes,
+            index=opening.index,
             asks_marks=not request.only_new
             or asks_for_marks(context, task, (choice.hit.learning for choice in choices if not choice.left_out)),
         ),
@@ -381,16 +397,8 @@ def _is_stuck(context: Context, task: Task) -> bool:
 
 def _find_everywhere(context: Context, situation: Situation, which: Filter, parts: Sequence[Wanted]) -> list[list[Hit]]:
     """Return the best hits from all stores for each part of the search."""
-    seen: set[str] = set()
-    hits_by_part: list[list[Hit]] = [[] for _ in parts]
-    for store in context.sound_stores():
-        here = find_each(store.database, situation, which, parts)
-        for hits, found in zip(hits_by_part, here, strict=True):
-            # A copy in another store is the same learning.
-            fresh = [hit for hit in found if hit.learning.id not in seen]
-            hits += [_with_scope(hit, store.place.scope) for hit in fresh]
-        seen = {hit.learning.id for hits in hits_by_part for hit in hits}
-    return [best_first(hits)[: part.limit] for hits, part in zip(hits_by_part, parts, strict=True)]
+    sources = [Source(database=store.database, scope=store.place.scope) for store in context.sound_stores()]
+    return find_each(sources, situation, which, parts)
 
 
 def _recall(
@@ -413,10 +421,14 @@ def _recall(
     )
     gate, hidden = context.settings.brief_confidence, _hidden_categories(context, agent)
     visible = unknown.replace(not_in_categories=hidden) if hidden else unknown
-    trusted = Wanted(which=visible.replace(trusted_from=gate), limit=_MAX_TRUSTED, least=_ENOUGH_TRUSTED)
-    doubted = Wanted(which=visible.replace(doubted_below=gate), limit=_MAX_DOUBTED, least=1)
-    excluded = Wanted(which=unknown.replace(only_excluded=True), limit=_MAX_LEFT_OUT)
-    of_others = [Wanted(which=unknown.replace(in_categories=hidden), limit=_MAX_LEFT_OUT)] if hidden else []
+    trusted = Wanted(
+        which=visible.replace(trusted_from=gate), limit=_MAX_TRUSTED, least=_ENOUGH_TRUSTED, by_relevance=True
+    )
+    doubted = Wanted(which=visible.replace(doubted_below=gate), limit=_MAX_DOUBTED, least=1, by_relevance=True)
+    excluded = Wanted(which=unknown.replace(only_excluded=True), limit=_MAX_LEFT_OUT, by_relevance=True)
+    of_others = (
+        [Wanted(which=unknown.replace(in_categories=hidden), limit=_MAX_LEFT_OUT, by_relevance=True)] if hidden else []
+    )
     *fresh, left_out = _find_everywhere(context, situation, which, [*of_others, trusted, doubted, excluded])
     others = fresh.pop(0) if hidden else []
     hits = {hit.learning.id: hit for part in fresh for hit in part}
@@ -424,10 +436,22 @@ def _recall(
         better = hits.get(hit.learning.id)
         if better is None or (not better.trigger and (hit.trigger or hit.relevance > better.relevance)):
             hits[hit.learning.id] = hit
+    if request.gives_pinned:
+        hits |= _find_pinned(context, visible.replace(trusted_from=gate), hits)
     reasons = {hit.learning.id: known.get(hit.learning.id) or _why_excluded(hit.learning, unknown) for hit in left_out}
     others = [hit for hit in others if hit.learning.id not in hits]
     reasons.update((hit.learning.id, f"not in the categories of {agent}") for hit in others)
     return [*hits.values(), *left_out, *others], reasons
+
+
+def _find_pinned(context: Context, which: Filter, hits: Mapping[str, Hit]) -> dict[str, Hit]:
+    """Return the pinned learnings by id, each triggered by its pin unless another trigger matched."""
+    pinned: dict[str, Hit] = {}
+    for store in context.sound_stores():
+        for learning in learnings.page(store.database, which.replace(pinned=True), limit=_MAX_PINNED):
+            hit = hits.get(learning.id) or Hit(learning=learning.replace(scope=store.place.scope), score=0.0)
+            pinned.setdefault(learning.id, hit if hit.trigger else hit.replace(trigger=PINNED))
+    return pinned
 
 
 def _why_excluded(learning: Learning, which: Filter) -> str:
@@ -528,8 +552,3 @@ def _learning_at(context: Context, id: str, version: int, scope: str) -> Learnin
         if event.version <= version:
             fields.update(event.new)
     return Learning(id=id, version=version, **read_fields(fields, allowed=Learning.fields))
-
-
-def _with_scope(hit: Hit, scope: str) -> Hit:
-    learning = hit.learning
-    return hit if learning.scope == scope else hit.replace(learning=learning.replace(scope=scope))

@@ -14,20 +14,21 @@ from functools import cached_property, partial
 from learnt import __version__
 from learnt.config import Configuration, load, load_last_valid, write_compiled
 from learnt.errors import LearntError, NoStore, NotFound, NotTrusted, WrongRequest
-from learnt.model import TEXT_LIMIT, TITLE_LIMIT, Value, is_id
+from learnt.model import TEXT_LIMIT, TITLE_LIMIT, Value, digest, is_id
 from learnt.project import (
     SETTINGS_FILE,
+    STORE_FOLDER,
     Project,
     find_project,
     new_project,
     user_data_folder,
     user_settings_file,
 )
-from learnt.store import PATIENCE_MS, Place, Store, learnings, make_folder
+from learnt.store import PATIENCE_MS, Place, Store, learnings, make_folder, tasks
 from learnt.store.learnings import Change
 from learnt.store.sqlite import SqliteDatabase
 from learnt.store.tasks import conversation_of
-from learnt.system.files import check_file, touch_private
+from learnt.system.files import check_file, list_names, make_folders, touch_private
 from learnt.text.clean import fold
 from learnt.text.records import without_secrets
 from learnt.text.redact import redact_line
@@ -57,6 +58,11 @@ if TYPE_CHECKING:
 
 _COMPILED_SETTINGS = "settings.json"
 _TIDIED = "tidied"
+LEARNINGS_FILE = "learnings.md"
+GOALS_FOLDER = "learnings"
+GOAL_FILES = ("task_group", "both")
+"""The strategies with which each goal has a learnings file."""
+SEEN_FOLDER = "seen"
 _MAX_ROWS = 1_000_000_000
 
 
@@ -142,9 +148,7 @@ class Context:
 
     def _apply(self, module: str, database: Database, body: dict[str, Any]) -> object:
         """Within a transaction: apply a record with the module that knows its kind, which is rarely needed."""
-        from importlib import import_module
-
-        return import_module(f"learnt.flow.{module}").apply(self, database, body)
+        return _load(module).apply(self, database, body)
 
     @property
     def store(self) -> Store:
@@ -351,6 +355,13 @@ def bind_to_id(place: Place) -> None:
             database.close()
 
 
+def _load(module: str) -> Any:
+    """Return a module of the flow that is rarely needed."""
+    from importlib import import_module
+
+    return import_module(f"learnt.flow.{module}")
+
+
 def _require_database(here: Project, configuration: Configuration) -> None:
     """Raise if the project's file asks for a database that the user has not accepted: another one would be wrong."""
     if "database" in configuration.ignored and not configuration.settings.database:
@@ -407,6 +418,72 @@ def is_upkeep_due(context: Context) -> bool:
     except OSError:
         return False
     return noted is not None
+
+
+def learnings_path(root: str) -> str:
+    """Return the path of a project's learnings.md; each worktree has its own."""
+    return os.path.join(root, STORE_FOLDER, LEARNINGS_FILE)
+
+
+def has_edited_files(context: Context) -> bool:
+    """Return whether learnings.md, or the file of a goal, may have been edited since it was last read or written.
+
+    Each file costs a look at its status, and another one whether that status has been noted.
+    """
+    if not context.root:
+        return False
+    paths = [learnings_path(context.root)]
+    if context.settings.learnings_injection_strategy in GOAL_FILES:
+        folder = os.path.join(context.root, STORE_FOLDER, GOALS_FOLDER)
+        paths += [os.path.join(folder, name) for name in list_names(folder) if name.endswith(".md")]
+    notes = [seen_note(context.store.place.folder, path) for path in paths]
+    return any(note and not os.path.lexists(note) for note in notes)
+
+
+def seen_note(folder: str, path: str) -> str:
+    """Return the path of the empty file that says that a file has been read as it is now; empty without the file."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return ""
+    return os.path.join(folder, SEEN_FOLDER, f"{digest(path)[:16]}-{status.st_size}-{status.st_mtime_ns}")
+
+
+def note_try(context: Context) -> bool:
+    """Note that a hook tries to apply the edits to learnings.md; return False if one has tried, or it has no edits."""
+    seen = seen_note(context.store.place.folder, learnings_path(context.root))
+    note = f"{seen}-tried"
+    if not seen or os.path.lexists(note):
+        return False
+    try:
+        make_folders(os.path.dirname(note))
+        touch_private(note)
+    except OSError:
+        return False
+    return True
+
+
+def apply_file_edits(context: Context) -> None:
+    """Apply what a person changed in the learnings files; raise if that is not possible now.
+
+    While an agent of `learnt work` works in the project's folder, the edits may be the agent's: the loop applies them.
+    """
+    if context.store.place.read_only or context.store.database.read_only:
+        return
+    now = context.clock()
+    claims = [claim for claim in tasks.claims(context.store.database) if claim.agent_pid and claim.held_until > now]
+    if any(claim.folder == context.root for claim in claims):
+        return
+    _load("learnings_file").LearningsFile(context).apply_edits()
+
+
+def take_over_edits(context: Context) -> None:
+    """Apply what a person changed in the learnings files since they were last read; add a remark if that fails."""
+    try:
+        if has_edited_files(context):
+            apply_file_edits(context)
+    except LearntError as error:
+        context.remarks.append(f"not taken over: {error.message}; {error.hint}")
 
 
 def settings_files(root: str | None) -> list[str]:

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from learnt.errors import LearntError, TryAgain, WrongRequest, cannot_write, make_writable
-from learnt.flow.background import LEARNINGS_FILE, LOCK
+from learnt.flow.background import LOCK
+from learnt.flow.context import GOALS_FOLDER, LEARNINGS_FILE, seen_note
 from learnt.model import check_goal
 from learnt.project import STORE_FOLDER
 from learnt.store import Store
@@ -20,7 +21,6 @@ from learnt.system import files
 from learnt.system.files import Locked
 
 FILE = LEARNINGS_FILE
-_GOALS_FOLDER = "learnings"
 _MAX_BYTES = 5_000_000
 
 
@@ -28,7 +28,7 @@ def path_of(root: str, goal: str = "") -> str:
     """Return the path of the learnings file of a project or of one of its goals; each worktree has its own files."""
     check_goal(goal)
     folder = os.path.join(root, STORE_FOLDER)
-    return os.path.join(folder, _GOALS_FOLDER, f"{goal}.md") if goal else os.path.join(folder, FILE)
+    return os.path.join(folder, GOALS_FOLDER, f"{goal}.md") if goal else os.path.join(folder, FILE)
 
 
 def goals(root: str) -> list[str]:
@@ -38,7 +38,7 @@ def goals(root: str) -> list[str]:
 
 def paths(root: str) -> list[str]:
     """Return the paths of the project's own file, which might not exist, and of its goals' files."""
-    folder = os.path.join(root, STORE_FOLDER, _GOALS_FOLDER)
+    folder = os.path.join(root, STORE_FOLDER, GOALS_FOLDER)
     try:
         names = files.list_names(folder)
     except OSError as error:
@@ -99,6 +99,23 @@ def check_not_in_editor(path: str) -> None:
             raise TryAgain(
                 f"{path} is open in an editor", hint=f"save and close it, or remove {lock} if no editor has it open"
             )
+
+
+def note_seen(store: Store, path: str, content: bytes) -> None:
+    """Note that a file has been read or written with this content, so that it is not read again until it changes."""
+    # The status is read first: if the file is saved now, the note is that of another status or is not made.
+    note = seen_note(store.place.folder, path)
+    if not note or read(path) != content:
+        return
+    folder, name = os.path.split(note)
+    try:
+        files.make_folders(folder)
+        files.touch_private(note)
+        for other in files.list_names(folder):
+            if other != name and other.partition("-")[0] == name.partition("-")[0]:
+                files.remove_file(os.path.join(folder, other))
+    except OSError:
+        return  # it is read again
 
 
 def replace(path: str, before: bytes | None, text: str) -> bool:

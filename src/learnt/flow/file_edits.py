@@ -14,7 +14,7 @@ from typing import Any
 
 from learnt.errors import WrongRequest
 from learnt.flow import disk
-from learnt.flow.context import Context
+from learnt.flow.context import GOAL_FILES, Context
 from learnt.flow.learnings import new_learning, to_status
 from learnt.learnings_file.lines import (
     bullet_key,
@@ -104,7 +104,7 @@ def read_files(context: Context) -> list[FileOnDisk]:
 
 def has_goal_files(context: Context) -> bool:
     """Return whether goals' files are written; existing files are always read."""
-    return context.settings.learnings_injection_strategy in ("task_group", "both")
+    return context.settings.learnings_injection_strategy in GOAL_FILES
 
 
 def apply_edits(context: Context, files: Sequence[FileOnDisk], *, agent: str = "") -> list[str]:

@@ -40,6 +40,8 @@ class Similar(Value):
 
     learning: Learning
     verdict: Verdict
+    relevance: float = 0.0
+    """How well it was found by what the other says, from 0 to 1."""
 
     @property
     def score(self) -> float:
@@ -48,26 +50,36 @@ class Similar(Value):
 
 
 def find_similar(
-    database: Database, learning: Learning, *, limit: int = _MAX_COMPARED, is_stored: bool = False
+    database: Database,
+    learning: Learning,
+    *,
+    limit: int = _MAX_COMPARED,
+    is_stored: bool = False,
+    near_too: bool = False,
 ) -> list[Similar]:
     """Return the known learnings that resemble a learning, whatever their status: repeated ones first, then by score.
 
-    Learnings that share words and say something else are left out. A learning that is not stored is the newest.
+    Learnings that are near and say something else are left out, or with `near_too` come last. A learning that is not
+    stored is the newest.
     """
     text = f"{learning.title} {learning.action}"
     hits = find_nearest(database, text, Filter(status=None), limit=max(limit, _MAX_COMPARED) + 1)
     meaning = read(learning)
     compared = []
-    for other in (hit.learning for hit in hits if hit.learning.id != learning.id):
+    for hit in (hit for hit in hits if hit.learning.id != learning.id):
+        other = hit.learning
         pair = (read(other), meaning)
         is_newer = is_stored and (other.created_at, other.id) > (learning.created_at, learning.id)
-        compared.append(Similar(learning=other, verdict=compare_meanings(*(pair[::-1] if is_newer else pair))))
-    return sorted((similar for similar in compared if similar.verdict != UNRELATED), key=_rank)[:limit]
+        verdict = compare_meanings(*(pair[::-1] if is_newer else pair))
+        if near_too or verdict != UNRELATED:
+            compared.append(Similar(learning=other, verdict=verdict, relevance=hit.relevance))
+    return sorted(compared, key=_rank)[:limit]
 
 
 def _rank(similar: Similar) -> tuple[object, ...]:
     learning, verdict = similar.learning, similar.verdict
-    return (verdict != REPEATS, learning.status != "active", -verdict.score, learning.created_at, learning.id)
+    relation = (verdict == UNRELATED, verdict != REPEATS)
+    return (*relation, learning.status != "active", -verdict.score, learning.created_at, learning.id)
 
 
 def add_or_repeat(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 
-from learnt.brief.render import ASKS, Content, Shown, Unfinished
+from learnt.brief.render import Content, Shown
 from learnt.brief.select import Choice
 from learnt.clients.kit.events import (
     briefs_at_first_prompt,
@@ -21,9 +21,10 @@ from learnt.clients.kit.events import (
 from learnt.clients.registry import is_interactive
 from learnt.errors import LearntError, NoStore
 from learnt.flow.briefs import BriefRequest, Draft, Opening, asked, assemble, brief
+from learnt.flow.context import apply_file_edits, has_edited_files, note_try
 from learnt.flow.injections import asks_for_marks, find_origin, injected, record
 from learnt.model import Hit, Task, Value, digest, new_id, text_id
-from learnt.store import fired, learnings, tasks
+from learnt.store import fired, tasks
 from learnt.store.happened import (
     ASK,
     ASKED_IN_BRIEF,
@@ -39,11 +40,10 @@ from learnt.store.happened import (
     list_given_warnings,
     unshown_notices,
     was_briefed,
-    was_notice_shown,
 )
 from learnt.system.files import Locked, make_folders
 from learnt.text.clean import clean, first_words
-from learnt.text.fence import notice, quoted_line
+from learnt.text.fence import quoted_line
 from learnt.text.redact import redact
 from learnt.text.triggers import Situation
 
@@ -87,6 +87,7 @@ _REMEMBER = (
 _MAX_REMEMBERED_CHARS = 20_000  # a longer prompt is left to the transcript
 _KEPT = "learnt keeps: {} (`learnt undo` takes {} back)"
 _MAX_FOR_SUB_AGENT = 5
+_NOTHING = Opening()
 
 
 class Reply(Value):
@@ -139,6 +140,17 @@ class Hooks:
         begins_or_ends = event.kind in ("prompt", "stop", "end") and not event.agent_id
         return begins_or_ends and os.path.isdir(os.path.join(self._context.store.place.folder, _ERRANDS_FOLDER))
 
+    def has_edited_files(self) -> bool:
+        """Return whether a person may have edited learnings.md since it was last read."""
+        return has_edited_files(self._context)
+
+    def take_over_edits(self, *, later: bool = False) -> None:
+        """Apply the edits to learnings.md; `later`, again, and if the store is on a server, the worker does it."""
+        if later or self._context.store.place.address or not note_try(self._context):
+            _start_worker(self._context)
+        else:
+            apply_file_edits(self._context)
+
     def is_repeated(self, event: HookEvent) -> bool:
         """Return whether the client has sent the same event to another of our hooks already."""
         folder = self._context.store.place.folder
@@ -177,7 +189,8 @@ class Hooks:
         `facts` are `agent`, `client`, `transcript`, `branch`, `result`, and `parent`, the conversation that a sub-agent
         works for. Each turn replaces the conversation's debrief.
         """
-        return _end_turn(self._context, task, said, **facts)
+        attempt: str = _turns().end_turn(self._context, task, said, **facts)
+        return attempt
 
 
 class Conversation:
@@ -249,20 +262,20 @@ class Conversation:
         *,
         warning: CallWarning | None = None,
         hits: Sequence[Hit] = (),
-        unfinished: tuple[Unfinished, ...] = (),
-        notes: tuple[str, ...] = (),
+        opening: Opening = _NOTHING,
         ask: str = "",
     ) -> Brief | None:
         """Return a brief with this content; None if there is none, or nothing of it fits."""
-        if not (warning or hits or unfinished or notes or ask):
+        if not (warning or hits or ask or opening != _NOTHING):
             return None
         content = Content(
             id=new_id("brief", self.now),
             now_ms=self.now,
             learnings=tuple(Shown(learning=hit.learning) for hit in hits),
             failed=(warning.failed_before,) if warning else (),
-            unfinished=unfinished,
-            notes=notes,
+            unfinished=opening.unfinished,
+            notes=opening.notes,
+            index=opening.index,
             ask=ask,
             asks_marks=asks_for_marks(self.context, self.task, (hit.learning for hit in hits)),
         )
@@ -330,25 +343,22 @@ class Conversation:
         is_fork = stored is None and self._continues_another()
         if stored is not None and self.event.source in _FORGETTING_SOURCES:
             if self.event.source == "compact":
-                before = self._given_before(stored)
+                before = _openings().list_given(self, stored)
             self.context.store.record(ForgottenRecord(task=self.id, at=self.now))
             self._task = stored.replace(fresh_since=self.now)
         if is_fork or briefs_at_first_prompt(self.event):
             return Reply()
         is_new = stored is None or self.event.source in _FORGETTING_SOURCES
-        opening = self._find_opening(before, is_new=is_new and self.event.source != "compact")
+        opening = _openings().find_opening(self, before, is_new=is_new and self.event.source != "compact")
         return self.reply(
             "compaction" if self.event.source == "compact" else "session",
             hits=opening.hits,
-            unfinished=opening.unfinished,
-            notes=opening.notes,
-            ask="start" if is_new and self.context.settings.ask_agent != "never" else "",
+            opening=opening,
+            ask=self._ask_at_start(is_new=is_new),
         )
 
-    def _find_opening(self, before: dict[str, Learning], *, is_new: bool) -> Opening:
-        from learnt.flow.opening import find_opening  # only needed where a conversation starts
-
-        return find_opening(self, before, is_new=is_new)
+    def _ask_at_start(self, *, is_new: bool) -> str:
+        return "start" if is_new and self.context.settings.ask_agent != "never" else ""
 
     def _continues_another(self) -> bool:
         """Return whether this new conversation began as a copy of another one, which is recorded if it is known.
@@ -379,9 +389,9 @@ class Conversation:
         if not briefs_at_first_prompt(event) or not self._is_unopened():
             return self._brief("prompt", event.prompt, ask=self._find_ask())
         is_new = not self._has_been_briefed()
-        how_to_keep = "start" if is_new and self.context.settings.ask_agent != "never" else ""
-        opening = self._find_opening({}, is_new=is_new)
-        return self._brief("prompt", event.prompt, ask=how_to_keep or self._find_ask(), opening=opening)
+        ask = self._ask_at_start(is_new=is_new) or self._find_ask()
+        opening = _openings().find_opening(self, {}, is_new=is_new)
+        return self._brief("prompt", event.prompt, ask=ask, opening=opening)
 
     def _brief(
         self, occasion: str, text: str, *, or_else: tuple[str, ...] = (), ask: str = "", opening: Opening | None = None
@@ -531,7 +541,7 @@ class Conversation:
         if event.said is None and not has_words(event.transcript):
             _start_worker(self.context)
             return Reply()
-        _end_turn(
+        _turns().end_turn(
             self.context,
             self.id,
             event.said or "",
@@ -549,12 +559,7 @@ class Conversation:
         if has_written or not self._call().has_overcome_error():
             return Reply()
         with self._locked():
-            asked = NoticeRecord(task=self.id, what=ASK, at=self.now, shown=True)
-            pending = [record.body for record in self.context.store.spool.pending() if record.kind == asked.kind]
-            if was_notice_shown(self.database, self.id, ASK) or any(body["task"] == self.id for body in pending):
-                return Reply()
-            self.context.store.record(asked)
-        return Reply(text=notice(ASKS["stop"]))
+            return Reply(text=_turns().ask_once(self.context, self.id, now=self.now))
 
     def _call(self) -> ToolCall:
         from learnt.flow.warnings import ToolCall  # only needed at tool calls
@@ -567,15 +572,11 @@ class Conversation:
         fresh = [learning for learning in shown if learning.id not in seen and learning.task != self.id]
         return [Hit(learning=learning, score=0.0, relevance=1.0) for learning in fresh]
 
-    def _given_before(self, task: Task) -> dict[str, Learning]:
-        """Return the current versions of the learnings that the conversation was given, if they are active."""
-        given_ids = self.seen_ids(task)
-        active: dict[str, Learning] = {}
-        for store in self.context.sound_stores():
-            for id, learning in learnings.get_all(store.database, given_ids).items():
-                if learning.status == "active":
-                    active.setdefault(id, learning.replace(scope=store.place.scope))
-        return {id: active[id] for id in given_ids if id in active}
+
+def _openings() -> Any:
+    from learnt.flow import opening  # only needed where a conversation starts
+
+    return opening
 
 
 def _errands() -> Any:
@@ -584,10 +585,10 @@ def _errands() -> Any:
     return errands
 
 
-def _end_turn(context: Context, task: str, said: str, **facts: Any) -> str:
-    from learnt.flow.turns import end_turn  # only needed where a turn ends
+def _turns() -> Any:
+    from learnt.flow import turns  # only needed where a turn ends
 
-    return end_turn(context, task, said, **facts)
+    return turns
 
 
 def _start_worker(context: Context, *, at_most_every_s: float = 0.0) -> None:

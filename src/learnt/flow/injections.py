@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from time import perf_counter_ns
 
-from learnt.brief.render import GIVEN_TO
 from learnt.store import happened, tasks
 from learnt.system.files import read_transcript_end
 from learnt.text.recommended import recommends_command
@@ -91,9 +90,27 @@ def asks_for_marks(context: Context, task: Task, shown: Iterable[Learning]) -> b
     if any(brief.created_at >= task.fresh_since and brief.receipt.get("asks_marks", True) for brief in pending):
         return False
     database = context.store.database
-    origin = tasks.find_origin(database, task.id) if not task.fresh_since else None
-    both = [task.id, origin.id] if origin else [task.id]
-    return not happened.was_asked_for_marks(database, both, since=task.fresh_since)
+    return not happened.was_asked_for_marks(database, _with_origin(task), since=task.fresh_since)
+
+
+def list_indexed(context: Context, task: Task) -> set[str]:
+    """Return the learnings that the index of a conversation has listed since its last compaction."""
+    # Read the spool first, because a replay may move records to the database meanwhile.
+    pending = [record.given.brief for record in context.store.pending_briefs(task.id)]
+    listed = {
+        entry["id"]
+        for brief in pending
+        if brief.created_at >= task.fresh_since
+        for entry in brief.receipt.get("index", ())
+    }
+    database = context.store.database
+    return listed | happened.list_indexed(database, _with_origin(task), since=task.fresh_since)
+
+
+def _with_origin(task: Task) -> list[str]:
+    """Return a conversation and the one that it continues, unless it was compacted or cleared since."""
+    copied = [task.based_on] if task.based_on and task.type == "session" and not task.fresh_since else []
+    return [task.id, *copied]
 
 
 def find_origin(context: Context, task: str, transcript: str) -> str:
@@ -105,17 +122,24 @@ def find_origin(context: Context, task: str, transcript: str) -> str:
 
 def _list_briefs(transcript: str) -> list[str]:
     """Return the ids of the last briefs in a transcript, the last one first."""
-    found = re.findall(rb'learnt-brief id=\\*"(brief_\w{1,60})', read_transcript_end(transcript))
+    content = read_transcript_end(transcript)
+    if b"learnt-brief" not in content:  # compiling the expression would take longer
+        return []
+    found = re.findall(rb'learnt-brief id=\\*"(brief_\w{1,60})', content)
     return list(dict.fromkeys(id.decode() for id in reversed(found)))[:_MAX_BRIEFS]
 
 
 def given_to_others(context: Context, task: str, agent: str) -> dict[str, str]:
-    """Return the learnings that other agents were given for the same task; briefs without an agent are ignored."""
+    """Return the learnings in the templates of other agents for the same task, except pinned ones.
+
+    Templates are prepared together and share what is known. What a brief gave to an agent at work counts for that agent
+    alone, and templates without an agent are ignored.
+    """
     if not agent:
         return {}
     return {
-        id: f"{GIVEN_TO}{other} for this task"
-        for id, other in happened.given_to(context.store.database, task).items()
+        id: f"given to {other} for this task"
+        for id, other in happened.given_in_templates(context.store.database, task).items()
         if other and key_of(other) != key_of(agent)
     }
 

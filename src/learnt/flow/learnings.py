@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from learnt.errors import NotFound, WrongRequest
 from learnt.flow.background import update_soon
-from learnt.flow.context import check_rows
+from learnt.flow.context import check_rows, take_over_edits
 from learnt.flow.folding import Similar, add_or_repeat, find_similar, refuse
 from learnt.flow.marks import mark, undo_mark, without_mark
 from learnt.mine.classify import complete, find_category
 from learnt.mine.quality import find_flaw_in
-from learnt.model import TITLE_LIMIT, Discovery, Learning, Value, is_id, new_id
+from learnt.model import CUE_FIELDS, OBSERVED_LIMIT, TITLE_LIMIT, Discovery, Learning, Value, is_id, new_id
 from learnt.store import Store, happened, learnings, mined, tasks
 from learnt.store.index import Filter
 from learnt.store.learnings import Change
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 # How many of the latest learnings from a person's words are looked through for one that is in force.
 _MAX_SAID = 200
+# Marks add to this field, and undoing one of them leaves alone what the others have added.
+_OBSERVED = ("observed_cues",)
 # Only a person can set these fields.
 _PERSONS_FIELDS = ("origin", "confidence", "pinned")
 
@@ -106,12 +108,12 @@ class Learnings:
             refuse(self._context, lambda: learning, discovery, reason, who=who, at=now)
         raise WrongRequest(f"not kept: {reason}", hint=_WHAT_TO_WRITE)
 
-    def similar(self, learning: str | Learning, *, limit: int = 10) -> list[Similar]:
+    def similar(self, learning: str | Learning, *, limit: int = 10, near_too: bool = False) -> list[Similar]:
         """Return the learnings in the same store that resemble a learning, with how the newer one relates to it."""
         check_rows(limit=limit, offset=0)
         store, learning = self._find(learning)
         is_stored = learnings.exists(store.database, learning.id)
-        similar = find_similar(store.database, learning, limit=limit, is_stored=is_stored)
+        similar = find_similar(store.database, learning, limit=limit, is_stored=is_stored, near_too=near_too)
         return [one.replace(learning=one.learning.replace(scope=store.place.scope)) for one in similar]
 
     def compare(self, older: str | Learning, newer: str | Learning) -> Verdict:
@@ -132,6 +134,7 @@ class Learnings:
         """Return the matching learnings, newest first, from all stores or from the store named by `scope`."""
         limit = self._context.settings.page_size if limit is None else limit
         check_rows(limit=limit, offset=offset)
+        take_over_edits(self._context)
         which = which.replace(
             domain=None if which.domain is None else fold(which.domain),
             category=None if which.category is None else fold(which.category),
@@ -171,7 +174,8 @@ class Learnings:
             lists = {
                 name: [word for word in (*before[name], *added[name]) if word not in dropped[name]] for name in more
             }
-            return (vouch_by_person if by == PERSON else after_agents_edit)(learning, {**fields, **read_fields(lists)})
+            changed = {**fields, **read_fields(lists), **_drop_cues(learning, dropped.get("cues", ()))}
+            return (vouch_by_person if by == PERSON else after_agents_edit)(learning, changed)
 
         return alter(self._context, id, "edit", decide, reason=reason, by=by)
 
@@ -385,13 +389,33 @@ def revert(event: Event, learning: Learning) -> dict[str, Any]:
             "superseded_by": "",
         }  # undoing an addition archives the learning, because nothing is deleted
     current_fields = as_record(learning)
-    changed = [name for name, value in event.new.items() if current_fields[name] != value]
+    changed = [name for name, value in event.new.items() if current_fields[name] != value and name not in _OBSERVED]
     if changed:
         raise WrongRequest(
             f"{changed[0]} of {learning.id} was changed again after {event.id}",
             hint=f"undo the later change first: `learnt history {learning.id}`",
         )
-    return read_fields(event.old, allowed=Learning.fields)
+    before = {name: event.old[name] for name in event.old if name not in _OBSERVED}
+    return read_fields(before | _revert_observed(event, learning), allowed=Learning.fields)
+
+
+def _revert_observed(event: Event, learning: Learning) -> dict[str, Any]:
+    """Return the observed cues without those that an event added, together with those that it displaced.
+
+    Cues from other prompts, and a person's removals, stay as they are.
+    """
+    changes: dict[str, Any] = {}
+    for name in (name for name in _OBSERVED if name in event.new):
+        added, displaced = set(event.new[name]) - set(event.old[name]), set(event.old[name]) - set(event.new[name])
+        kept = [cue for cue in getattr(learning, name) if cue not in added]
+        changes[name] = [*kept, *(cue for cue in event.old[name] if cue in displaced)][:OBSERVED_LIMIT]
+    return changes
+
+
+def _drop_cues(learning: Learning, dropped: Sequence[str]) -> dict[str, Any]:
+    """Return the changes that remove cues which did not come with a learning."""
+    kept = {name: tuple(cue for cue in getattr(learning, name) if cue not in dropped) for name in CUE_FIELDS}
+    return {name: cues for name, cues in kept.items() if name != "cues" and cues != getattr(learning, name)}
 
 
 def new_learning(context: Context, record: dict[str, Any], *, created_at: int, by: str | None = None) -> Learning:

@@ -19,7 +19,7 @@ from learnt.brief.render import EVIDENCE, MARKS
 from learnt.clients.registry import LOADED_FILES
 from learnt.errors import LearntError, TryAgain, WrongRequest
 from learnt.flow import background, disk
-from learnt.flow.context import Context
+from learnt.flow.context import Context, take_over_edits
 from learnt.flow.file_edits import FileEdit, FileOnDisk, apply_edits, has_goal_files, read_files
 from learnt.flow.mining import MiningReport, ModelReader, learn_from, read_task, was_asked_recently
 from learnt.flow.model_calls import LONG_LIMIT_S, asks_a_model
@@ -152,6 +152,8 @@ class LearningsFile:
             return None
         files = read_files(self._context)
         if all(file.content is None or file.is_as_written(self._store.database) for file in files):
+            for file in files:
+                disk.note_seen(self._store, file.path, file.content or b"")
             return None
         with disk.locked(self._store):
             return self._write(self._begin("edit"), agent=agent)
@@ -183,9 +185,11 @@ class LearningsFile:
         strategy = self._settings.learnings_injection_strategy
         if strategy == "none" or task.skip_learnings or not self._root:
             return "", ()
+        take_over_edits(self._context)
         goals = {"global_only": [""], "task_group": [task.goal], "both": [task.goal, ""]}[strategy]
         texts = [redact(self._own_text(goal))[0] for goal in dict.fromkeys(goals)]
-        ids = {bullet.id for text in texts for bullet in parse(text).bullets if bullet.id}
+        parsed = {text: parse(text) for text in texts}
+        ids = {bullet.id for file in parsed.values() for bullet in file.bullets if bullet.id}
         stored = learnings.get_all(self._store.database, sorted(ids))
 
         def should_show(bullet: Bullet) -> bool | None:
@@ -194,7 +198,8 @@ class LearningsFile:
             # The learning was purged, or it comes from another store and has not been applied yet.
             return False if regenerations.was_shown(self._store.database, bullet.id, bullet.text) else None
 
-        files = [lines_for_prompt(text, should_show) for text in texts if text.strip()]
+        texts = [text for text in texts if parsed[text].bullets or parsed[text].loose]  # more than a heading
+        files = [lines_for_prompt(text, should_show) for text in texts]
         files = _cut_to_limit(files, self._settings.learnings_max_tokens)
         parts = ["\n".join(line for line, _ in lines).strip() for lines in reversed(files)]
         text = "\n\n".join(part for part in parts if part)
@@ -316,6 +321,8 @@ class LearningsFile:
             counted = 0
             new = [file for file in update.files if file.is_new]
             if all(disk.replace(file.path, file.content, file.after) for file in new):
+                for file in update.files:
+                    disk.note_seen(self._store, file.path, file.after.encode())
                 return update
         raise TryAgain("the learnings files keep changing", hint="save them, then run `learnt update`")
 

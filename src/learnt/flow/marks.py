@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from learnt.errors import WrongRequest
 from learnt.flow.injections import confirm_delivery, injected
+from learnt.flow.observed_cues import observe_cue
 from learnt.model import PROGRAM, text_id
 from learnt.store import deliveries, evidence, happened, learnings, reviews, tasks
 from learnt.store.happened import Mark
@@ -227,6 +228,8 @@ def _apply_mark(context: Context, database: Database, mark: Mark, *, by: str, ta
         if by != PERSON and is_persons(learning) and not mark.helpful:
             return {"confidence": uncounted.confidence, "times_helpful": uncounted.times_helpful}
         changes = _count_mark(mark, uncounted)
+        if mark.helpful:
+            changes |= observe_cue(context, database, learning, mark.task)
         return changes | vouch_by_evidence(learning.replace(**changes), _count(context, database, learning))
 
     change = Change(what="mark", who=mark.who, at=mark.at, reason=mark.task)

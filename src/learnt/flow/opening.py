@@ -1,38 +1,135 @@
-"""What a conversation is told when it begins: standing learnings, unfinished work on the branch, notes for the user."""
+"""What a conversation is told when it begins: an index of the learnings, unfinished work on the branch, notes.
+
+The index names the vouched learnings, in one line each. They are not given by that: the full text still comes with the
+prompt that it matters for. Nothing is listed that the client loads by itself, that the conversation has been given, or
+that it taught. A conversation that goes on is only told which learnings have been pinned since.
+"""
 
 from __future__ import annotations
 
-from learnt.brief.render import Unfinished
-from learnt.brief.select import without_copies, without_twins
+from learnt.brief.index import MIN_LINE_TOKENS, area_of, choose_index
+from learnt.brief.render import Index, Unfinished
+from learnt.brief.select import hidden_categories, without_copies, without_twins
+from learnt.brief.standing import take_turns
+from learnt.clients.registry import loaded_files
 from learnt.flow.briefs import Opening
+from learnt.flow.injections import list_indexed
 from learnt.flow.standing import standing
 from learnt.model import NO_REPORT
 from learnt.project import head_branch
 from learnt.store import learnings, tasks
 from learnt.store.index import Filter
 from learnt.text.times import DAY_MS
+from learnt.weigh.confidence import impact, is_proven
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from learnt.flow.hook_events import Conversation
-    from learnt.model import Learning
+    from learnt.model import Learning, Task
+    from learnt.store import Store
 
 _MAX_UNFINISHED = 3
 _UNFINISHED_MS = 14 * DAY_MS
+_MIN_PER_CATEGORY = 5
+# Up to so many, the areas of all learnings are compared; beyond that, only their categories are, by an index.
+_MAX_COMPARED = 2_000
 
 
 def find_opening(conversation: Conversation, before: Mapping[str, Learning], *, is_new: bool) -> Opening:
     """Return what a conversation is told at its start; `before` is what is told again."""
-    event = conversation.event
-    permanent = standing(conversation.context, agent=event.agent, client=event.client, proven_only=True)
-    shown = {**before, **{learning.id: learning for learning in permanent}}
+    event, settings = conversation.event, conversation.context.settings
+    shown = dict(before)
+    if not settings.index_tokens:
+        permanent = standing(conversation.context, agent=event.agent, client=event.client, proven_only=True)
+        shown |= {learning.id: learning for learning in permanent}
     return Opening(
         hits=without_twins(conversation.unseen(without_copies(shown.values()))),
         unfinished=_list_unfinished(conversation) if is_new else (),
         notes=_list_notes(conversation) if is_new else (),
+        index=_make_index(conversation, before) if settings.index_tokens else Index(),
     )
+
+
+def list_given(conversation: Conversation, task: Task) -> dict[str, Learning]:
+    """Return the current versions of the learnings that a conversation was given, if they are active."""
+    given_ids = conversation.seen_ids(task)
+    active: dict[str, Learning] = {}
+    for store in conversation.context.sound_stores():
+        for id, learning in learnings.get_all(store.database, given_ids).items():
+            if learning.status == "active":
+                active.setdefault(id, learning.replace(scope=store.place.scope))
+    return {id: active[id] for id in given_ids if id in active}
+
+
+def _make_index(conversation: Conversation, before: Mapping[str, Learning]) -> Index:
+    """Return the index for a conversation; `before` is what it is given in full together with the index."""
+    settings, task = conversation.context.settings, conversation.task
+    listed = list_indexed(conversation.context, task)
+    known = {*before, *listed, *conversation.seen_ids(task)}
+    reader = _IndexReader(conversation, known)
+    for store in conversation.context.sound_stores():
+        reader.read(store)
+    if listed:
+        pinned = [learning for learning in reader.learnings if learning.pinned]
+        reader.learnings, reader.total = pinned, len(pinned)
+    return choose_index(
+        reader.learnings,
+        total=reader.total,
+        max_tokens=min(settings.index_tokens, settings.brief_tokens),
+        impact=impact,
+        is_proven=is_proven,
+    )
+
+
+class _IndexReader:
+    """Reads the learnings of an index: all if there are few, otherwise the most important of each category."""
+
+    def __init__(self, conversation: Conversation, known: set[str]) -> None:
+        event, self._settings = conversation.event, conversation.context.settings
+        self._agent = event.agent
+        # No more lines than these fit, and some of the learnings that are read say the same.
+        self._max_read = 2 * (self._settings.index_tokens // MIN_LINE_TOKENS + 1)
+        self._which = Filter(
+            trusted_from=self._settings.brief_confidence,
+            exclude_ids=tuple(sorted(known)),
+            exclude_task=conversation.id,
+            exclude_loaded=loaded_files(event.client),
+        )
+        self.learnings: list[Learning] = []
+        self.total = 0
+        """How many there are, including those that were not read."""
+
+    def read(self, store: Store) -> None:
+        """Read the learnings of a store; a copy of a learning in another store is the same learning."""
+        categories = learnings.categories(store.database)
+        hidden = hidden_categories(self._agent, self._settings.agents, categories)
+        which = self._which.replace(not_in_categories=hidden) if hidden else self._which
+        count = learnings.count(store.database, which)
+        if count <= self._max_read:
+            found = learnings.page(store.database, which, limit=count) if count else []
+        elif count <= _MAX_COMPARED:
+            found = self._read_by_area(store, which)
+        else:
+            visible = ["", *(category for category in categories if category not in hidden)]
+            most = max(_MIN_PER_CATEGORY, self._max_read // len(visible))
+            areas = (which.replace(in_categories=(category,)) for category in visible)
+            found = [one for area in areas for one in learnings.standing_candidates(store.database, area, limit=most)]
+        known = {learning.id for learning in self.learnings}
+        fresh = [learning.replace(scope=store.place.scope) for learning in found if learning.id not in known]
+        self.learnings += fresh
+        self.total += count - (len(found) - len(fresh))
+
+    def _read_by_area(self, store: Store, which: Filter) -> list[Learning]:
+        """Return the most important learnings of each area."""
+        areas: dict[str, list[str]] = {}
+        for id, category, tags in learnings.list_areas(store.database, which, limit=_MAX_COMPARED):
+            areas.setdefault(area_of(category, tags), []).append(id)
+        ids = list(take_turns(areas.values()))[: self._max_read]
+        pinned = learnings.page(store.database, which.replace(pinned=True), limit=self._max_read)
+        others = set(ids) - {learning.id for learning in pinned}
+        return [*pinned, *learnings.get_all(store.database, sorted(others)).values()]
 
 
 def _list_unfinished(conversation: Conversation) -> tuple[Unfinished, ...]:
@@ -57,4 +154,4 @@ def _list_notes(conversation: Conversation) -> tuple[str, ...]:
     waiting = learnings.count(conversation.database, Filter(status="proposed"))
     if not waiting or learnings.count(conversation.database, Filter()) <= conversation.context.settings.summarise_above:
         return ()
-    return (f"Consolidation is due: {waiting} proposals wait for the user, who can decide with `learnt review`.",)
+    return (f"Consolidation is due: {waiting} proposals wait for the user (`learnt review`).",)

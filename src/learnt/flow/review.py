@@ -13,7 +13,7 @@ from typing import Any
 
 from learnt.errors import NotFound, WrongRequest
 from learnt.flow.context import Context, check_rows
-from learnt.flow.learnings import activate, like_by, refuse_agent, revert, to_status
+from learnt.flow.learnings import activate, like_by, refuse_agent, replace_by, revert, to_status
 from learnt.flow.tasks import answer_escalation
 from learnt.model import PARAGRAPHS, Learning, Value, is_id, new_id
 from learnt.store import Store, learnings, reviews
@@ -25,8 +25,8 @@ from learnt.text.triggers import refuse_wild_patterns
 from learnt.weigh.confidence import vouch_by_person
 
 # The kinds are in the order in which they are reviewed.
-REVIEW_KINDS = ("merged", "revised", "proposed", "removed", "new")
-DECISIONS = ("accept", "reject", "edit")
+REVIEW_KINDS = ("merged", "revised", "proposed", "removed", "duplicate", "new")
+DECISIONS = ("accept", "reject", "edit", "other")
 OPINIONS = ("yes", "no", "unsure")
 MAX_COUNTED = 1_000
 _TEXTS = ("title", *PARAGRAPHS, "cues")
@@ -36,13 +36,13 @@ class ReviewItem(Value):
     """A learning, and the decision that a person has to make about it."""
 
     id: str
-    """The learning's id, or for a removal, the escalation's id."""
+    """The learning's id, or for a removal and a duplicate, the escalation's id."""
     kind: str
     learning: Learning
     replaces: tuple[Learning, ...] = ()
-    """The learnings that the proposal would replace."""
+    """The learnings that the proposal would replace; for a duplicate, the one that would go."""
     question: str = ""
-    """The question to answer; only set for a removal."""
+    """The question to answer; only set for a removal and a duplicate."""
     evidence: tuple[StoredDiscovery, ...] = ()
 
 
@@ -84,7 +84,7 @@ class Review:
     def counts(self) -> dict[str, int]:
         """Return the number of open items by kind; new learnings are counted up to `MAX_COUNTED`."""
         counts = reviews.counts(self._store.database, most=MAX_COUNTED)
-        counts["removed"] = len(self._removals())
+        counts |= {"removed": len(self._removals()), "duplicate": len(reviews.list_duplicates(self._store.database))}
         return {kind: counts[kind] for kind in REVIEW_KINDS if counts.get(kind)}
 
     def item(self, id: str) -> ReviewItem:
@@ -93,7 +93,8 @@ class Review:
         if is_id("esc", id):
             escalation = reviews.get_escalation(database, id)
             if escalation.status == "open" and is_id("learn", escalation.subject):
-                return self._removal_item(escalation)
+                is_duplicate = reviews.is_about_duplicate(escalation)
+                return self._duplicate_item(escalation) if is_duplicate else self._removal_item(escalation)
             raise _answered_already(escalation)
         learning = _find_unchanged(database, id, None)
         return self._item(_kind_of(database, learning), learning)
@@ -103,6 +104,7 @@ class Review:
     ) -> Decision:
         """Accept or reject an item, or accept it with changed fields (`edit`).
 
+        Of two duplicates, the item's learning stays if it is accepted, the `other` one on demand, or both.
         `version` is the learning's version that the person saw. If its text has changed since, raise WrongRequest.
         """
         refuse_agent(self._context, "review")
@@ -113,7 +115,10 @@ class Review:
         fields = read_fields(self._context.redact_record(changes or {}))
         refuse_wild_patterns(fields)
         if is_id("esc", item_id):
-            return self._decide_removal(item_id, decision, fields, version)
+            is_duplicate = reviews.is_about_duplicate(reviews.get_escalation(self._store.database, item_id))
+            decide = self._decide_duplicate if is_duplicate else self._decide_removal
+            return decide(item_id, decision, fields, version)
+        _refuse_other(decision)
         store = self._store
         with store.transaction():
             store.database.lock_words()  # so that the second of two deciders sees the first decision
@@ -156,6 +161,9 @@ class Review:
             return []
         if kind == "removed":
             return [self._removal_item(escalation) for escalation in self._removals()[:limit]]
+        if kind == "duplicate":
+            duplicates = reviews.list_duplicates(self._store.database)
+            return [self._duplicate_item(escalation) for escalation in duplicates[:limit]]
         database, is_new = self._store.database, kind == "new"
         waiting = reviews.untouched(database, limit=limit) if is_new else reviews.proposals(database, kind, limit=limit)
         return [self._item(kind, learning) for learning in waiting]
@@ -163,6 +171,7 @@ class Review:
     def _removals(self) -> list[Escalation]:
         """Return the open escalations about learnings that still exist."""
         escalations = reviews.escalations(self._store.database, status="open")
+        escalations = [escalation for escalation in escalations if not reviews.is_about_duplicate(escalation)]
         ids = [escalation.subject for escalation in escalations if is_id("learn", escalation.subject)]
         existing_ids = {id for store in self._context.sound_stores() for id in learnings.get_all(store.database, ids)}
         return [escalation for escalation in escalations if escalation.subject in existing_ids]
@@ -171,6 +180,19 @@ class Review:
         store, learning = self._context.locate(escalation.subject)
         item = self._item("removed", learning, store)
         return item.replace(id=escalation.id, question=escalation.question)
+
+    def _duplicate_item(self, escalation: Escalation) -> ReviewItem:
+        """Return the item about two learnings; raise if one of them is gone, or no longer active."""
+        ids = (escalation.subject, escalation.detail["other"])
+        found = learnings.get_all(self._store.database, ids)
+        if any(id not in found or found[id].status != "active" for id in ids):
+            raise WrongRequest(
+                f"`{escalation.id}` is not waiting for review: one of its learnings is not active any more",
+                hint="`learnt review --list` shows the open items",
+            )
+        item = self._item("duplicate", found[ids[0]])
+        other = found[ids[1]].replace(scope=self._store.place.scope)
+        return item.replace(id=escalation.id, question=escalation.question, replaces=(other,))
 
     def _item(self, kind: str, learning: Learning, store: Store | None = None) -> ReviewItem:
         store = store or self._store
@@ -201,6 +223,7 @@ class Review:
 
     def _decide_removal(self, id: str, decision: str, fields: dict[str, Any], version: int | None) -> Decision:
         """Hide the learning that an escalation is about, or keep it, with or without edits."""
+        _refuse_other(decision)
         subject = reviews.get_escalation(self._store.database, id).subject
         if not is_id("learn", subject):
             raise WrongRequest(f"`{id}` is not about a learning", hint=f'`learnt resolve {id} "what to do"` answers it')
@@ -224,6 +247,28 @@ class Review:
         learning = learnings.get(holder.database, subject).replace(scope=holder.place.scope)
         return Decision(item=id, kind="removed", decision=decision, learning=learning, events=events)
 
+    def _decide_duplicate(self, id: str, decision: str, fields: dict[str, Any], version: int | None) -> Decision:
+        """Let one of two learnings supersede the other, or keep both."""
+        database = self._store.database
+        with self._store.transaction():
+            database.lock_words()
+            escalation = reviews.get_escalation(database, id, for_update=True)
+            if escalation.status != "open":
+                raise _answered_already(escalation)
+            item = self._duplicate_item(escalation)
+            _find_unchanged(database, item.learning.id, version)
+            ids = [item.learning.id, item.replaces[0].id]
+            stays, goes = ids[::-1] if decision == "other" else ids
+            answer_escalation(self._context, escalation, "keep both" if decision == "reject" else f"keep {stays}")
+            before = _event_ids(database, ids)
+            if fields:
+                self._change(self._store, stays, "edit", lambda known: vouch_by_person(known, fields))
+            if decision != "reject":
+                self._change(self._store, goes, "supersede", replace_by(stays))
+            events = tuple(event for event in _event_ids(database, ids) if event not in before)
+        learning = learnings.get(database, stays).replace(scope=self._store.place.scope)
+        return Decision(item=id, kind="duplicate", decision=decision, learning=learning, events=events)
+
     def _change(self, store: Store, id: str, verb: str, decide: Callable[[Learning], dict[str, Any]]) -> None:
         """Within a transaction: change a learning on behalf of this person."""
         learnings.change(store.database, id, decide, self._context.change(verb, at=self._context.clock()))
@@ -231,6 +276,11 @@ class Review:
     def _within(self, holder: Store) -> AbstractContextManager[object]:
         """Within a transaction of the project's store: return a transaction of the store that contains a learning."""
         return nullcontext() if holder is self._store else holder.transaction()
+
+
+def _refuse_other(decision: str) -> None:
+    if decision == "other":
+        raise WrongRequest("only of two duplicates the other one can stay", hint="decide `accept` or `reject`")
 
 
 def _find_unchanged(database: Database, id: str, version: int | None) -> Learning:

@@ -6,7 +6,7 @@ the chosen learnings' number of uses is read every time, because uses do not cha
 
 from __future__ import annotations
 
-import threading
+import _thread
 
 from learnt.brief.render import LOADED_FROM
 from learnt.brief.select import Originals, assigned_categories, hidden_categories, spellings, visible_categories
@@ -258,7 +258,7 @@ class LearningsCache:
 
     def __init__(self, ttl_s: int = 300) -> None:
         self._ttl_ms = ttl_s * 1000
-        self._lock = threading.Lock()
+        self._lock = _thread.allocate_lock()
         self._stamp: Hashable = None
         self._entries: dict[str, tuple[tuple[Learning, ...], int]] = {}
         self._hits = self._misses = 0
@@ -300,7 +300,7 @@ class LearningsCache:
 
 
 _caches: dict[tuple[str, str, int], LearningsCache] = {}
-_caches_lock = threading.Lock()
+_caches_lock = _thread.allocate_lock()
 
 
 def cache_of(place: Place, *, ttl_s: int) -> LearningsCache:

@@ -14,6 +14,7 @@ from itertools import islice
 from learnt.errors import LearntError
 from learnt.flow.background import update_soon
 from learnt.flow.context import Context
+from learnt.flow.duplicates import propose_duplicates
 from learnt.model import PROGRAM, Learning, Value
 from learnt.store import Store, learnings, tasks
 from learnt.store.index import Filter
@@ -43,6 +44,8 @@ class TidyReport(Value):
     """Failure reports on tasks that were done a week ago; briefs no longer show them."""
     proposed: tuple[str, ...] = ()
     """Proposals that would each replace several learnings."""
+    duplicates: int = 0
+    """New questions which of two learnings that say the same should stay."""
 
 
 class Upkeep:
@@ -62,7 +65,13 @@ class Upkeep:
                 decayed, archived = decayed + decayed_here, archived + archived_here
                 failures += self._archive_failures(store)
                 proposed += self._propose_summaries(store)
-        return TidyReport(decayed=decayed, archived=archived, failures_archived=failures, proposed=tuple(proposed))
+        return TidyReport(
+            decayed=decayed,
+            archived=archived,
+            failures_archived=failures,
+            proposed=tuple(proposed),
+            duplicates=propose_duplicates(self._context, deadline=deadline),
+        )
 
     def tidy_beside_a_command(self) -> None:
         """Tidy briefly at the end of a command, and report what was done."""

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import os
 
+from learnt.brief.render import ASKS
 from learnt.flow.background import start_worker
 from learnt.model import Attempt, Task, check_text, text_id
 from learnt.project import head_branch
+from learnt.store.happened import ASK, NoticeRecord, was_notice_shown
 from learnt.store.mined import DebriefRecord, Turn
 from learnt.text.clean import clean
+from learnt.text.fence import notice
 from learnt.text.redact import redact
 
 TYPE_CHECKING = False
@@ -21,6 +24,16 @@ if TYPE_CHECKING:
     from typing import Any
 
     from learnt.flow.context import Context
+
+
+def ask_once(context: Context, task: str, *, now: int) -> str:
+    """Return the line that asks an agent to write down what it found out; empty if the conversation has had it."""
+    asked = NoticeRecord(task=task, what=ASK, at=now, shown=True)
+    pending = [record.body for record in context.store.spool.pending() if record.kind == asked.kind]
+    if was_notice_shown(context.store.database, task, ASK) or any(body["task"] == task for body in pending):
+        return ""
+    context.store.record(asked)
+    return notice(ASKS["stop"])
 
 
 def end_turn(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from learnt.brief.render import FailedBefore, describe_failure
 from learnt.brief.select import Originals, without_twins
+from learnt.clients.registry import loaded_files
 from learnt.flow.context import user_place
 from learnt.flow.hook_events import AT_CALL, MAX_COMMAND_CHARS
 from learnt.mine.complaint import find_error, find_first_line, is_conflict, passes_by_itself, was_aborted
@@ -28,13 +29,13 @@ from learnt.mine.missteps import (
 )
 from learnt.mine.shell import is_check, split_command
 from learnt.model import Hit, Value, text_id
-from learnt.store import index, learnings, missteps
+from learnt.store import index, learnings, missteps, names
 from learnt.store.happened import BriefRecord, FollowedRecord, WarningRecord, list_given_warnings
 from learnt.store.index import Filter
 from learnt.store.missteps import MisstepRecord, RunRecord, SuccessRecord
 from learnt.system import watched
-from learnt.text.clean import clean
-from learnt.text.triggers import ANY, Situation, SituationMatcher
+from learnt.text.clean import clean, first_words
+from learnt.text.triggers import ANY, Situation, SituationMatcher, find_anchor, list_mentioned
 from learnt.weigh.confidence import is_persons
 
 TYPE_CHECKING = False
@@ -46,10 +47,13 @@ if TYPE_CHECKING:
     from learnt.flow.hook_events import Conversation
     from learnt.mine.calls import Retry
     from learnt.model import Learning
+    from learnt.store import Store
     from learnt.store.missteps import Misstep
 
 _MAX_ERROR_CHARS = 300
 _MAX_TRIGGERED = 2
+_MAX_NAMING_CHARS = 20_000
+_MAX_BY_NAMES = 2
 _STOPPED = "To run it all the same, make the same call again."
 
 
@@ -113,7 +117,7 @@ class ToolCall:
             return Found(warning=warning.replace(denies=True))
         hits = self.triggered(kinds)
         told = [warning.misstep] if warning else self._list_warned() if hits else []
-        hits = [hit for hit in hits if not any(_tells_of(hit.learning, misstep) for misstep in told)]
+        hits = [hit for hit in hits if not any(tells_of(hit.learning, misstep) for misstep in told)]
         return Found(warning=warning, hits=tuple(hits))
 
     def _list_warned(self) -> list[Misstep]:
@@ -216,11 +220,43 @@ class ToolCall:
                 if _warns(learning, matches[learning.id]):
                     scoped = learning.replace(scope=store.place.scope)
                     hits.append(Hit(learning=scoped, score=0.0, relevance=1.0, trigger=matches[learning.id]))
-        hits = without_twins(hits)
+            hits += self._find_by_names(store, which) if "commands" in kinds else ()
+        hits = without_twins(list({hit.learning.id: hit for hit in reversed(hits)}.values()))
         originals = Originals(hit.learning for hit in hits)
         seen = conversation.seen_ids(conversation.task) if hits else ()
         fresh = (hit for hit in hits if hit.learning.id not in seen and not originals.of(hit.learning))
         return sorted(fresh, key=_rank)[:_MAX_TRIGGERED]
+
+    def _find_by_names(self, store: Store, which: Filter) -> list[Hit]:
+        """Return the vouched learnings that name an identifier in the text of this edit or command.
+
+        A command that only looks for something touches nothing. What the client loads by itself is not repeated. With
+        many learnings, names occur often, so a conversation is interrupted by them only a few times.
+        """
+        event = self._event
+        command = "" if is_question(event.command) else event.command
+        mentioned = list_mentioned(clean(first_words(f"{event.edit}\n{command}", _MAX_NAMING_CHARS)))
+        if not mentioned:
+            return []
+        which = which.replace(exclude_loaded=loaded_files(event.client))
+        found = names.find(store.database, mentioned, which.conditions(store.database))
+        if found and self._has_heard_of_names():
+            return []
+        return [
+            Hit(
+                learning=learning.replace(scope=store.place.scope),
+                score=0.0,
+                relevance=1.0,
+                trigger=f"{names.TRIGGER}{found[learning.id]}",
+            )
+            for learning in (learnings.get_all(store.database, list(found)).values() if found else ())
+        ]
+
+    def _has_heard_of_names(self) -> bool:
+        """Return whether names have interrupted the conversation so often that another one would be noise."""
+        conversation = self._conversation
+        since = conversation.task.fresh_since
+        return names.count_spoken(conversation.database, conversation.id, since=since) >= _MAX_BY_NAMES
 
     def _matcher(self, kinds: Sequence[str]) -> SituationMatcher:
         event = self._event
@@ -317,6 +353,7 @@ class WatchedCalls:
                 for kind, anchors in index.list_anchors(store.database, AT_CALL).items():
                     any_file = any_file or (kind == "files" and ANY in anchors)
                     words |= {anchor for anchor in anchors if anchor != ANY}
+                words |= set(map(find_anchor, names.list_vouched(store.database)))
             watched.write(own.place.folder, words, any_file=any_file, database=own.place.path, others=signatures)
 
 
@@ -378,7 +415,7 @@ def _shorten(context: Context, text: str, max_chars: int) -> str:
     return context.redact_line(text, max_chars)[:max_chars].rstrip()
 
 
-def _tells_of(learning: Learning, misstep: Misstep) -> bool:
+def tells_of(learning: Learning, misstep: Misstep) -> bool:
     """Return whether a learning says what a warning about a misstep says.
 
     It was mined from the misstep, or it quotes both commands. One that quotes only the failed command may be about
@@ -401,7 +438,8 @@ def _has_remedy(command: str, misstep: Misstep) -> bool:
 
 def _rank(hit: Hit) -> tuple[object, ...]:
     learning = hit.learning
-    return (not learning.pinned, not is_persons(learning), -learning.confidence, learning.id)
+    is_named = hit.trigger.startswith(names.TRIGGER)  # its own triggers say more
+    return (is_named, not learning.pinned, not is_persons(learning), -learning.confidence, learning.id)
 
 
 def _warns(learning: Learning, trigger: str) -> bool:

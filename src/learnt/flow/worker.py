@@ -19,7 +19,9 @@ from learnt.debrief.sigils import read_sigils
 from learnt.errors import LearntError, TryAgain
 from learnt.flow import background
 from learnt.flow.asks import ask_if_worth
-from learnt.flow.context import Context, is_upkeep_due
+from learnt.flow.common_names import update_common_names
+from learnt.flow.context import Context, is_upkeep_due, take_over_edits
+from learnt.flow.cues import Cues
 from learnt.flow.debriefs import store_debrief
 from learnt.flow.deliveries import decide_deliveries
 from learnt.flow.history import learn_from_transcript, read_conversation, read_words, size_or_0
@@ -27,7 +29,7 @@ from learnt.flow.learnings_file import LearningsFile
 from learnt.flow.mining import ModelReader, note_read, was_asked_recently
 from learnt.flow.model_calls import LONG_LIMIT_S
 from learnt.flow.rules_files import refresh_marks
-from learnt.flow.successes import count_successes
+from learnt.flow.successes import count_successes, observe_prevented_errors
 from learnt.flow.tidy import Upkeep
 from learnt.flow.turns import debriefed_source, record_turn
 from learnt.flow.warnings import WatchedCalls
@@ -94,9 +96,11 @@ class Worker:
         if not self._store.spool.is_empty():
             # A database that rejects the pending records would reject all further writes as well, so stop here.
             return report.replace(remarks=tuple(remarks))
+        take_over_edits(self._context)
         reached = self._decide_deliveries(remarks, deadline)
         report = self._read_conversations(report, remarks, deadline)
         self._count_successes(remarks, reached)
+        self._ask_for_cues(remarks, deadline)
         self._refresh_marks(remarks)
         self._tidy(remarks, deadline)
         self._update_files(remarks, deadline)
@@ -145,12 +149,21 @@ class Worker:
     def _count_successes(self, remarks: list[str], reached: Sequence[str]) -> None:
         try:
             count_successes(self._context, reached=reached)
+            observe_prevented_errors(self._context)
+        except LearntError as error:
+            remarks.append(_format_error(error))
+
+    def _ask_for_cues(self, remarks: list[str], deadline: float) -> None:
+        """Ask the model for cues, if the settings let the worker do so."""
+        try:
+            Cues(self._context).ask_by_itself(limit_s=max(0.1, deadline - time.monotonic()))
         except LearntError as error:
             remarks.append(_format_error(error))
 
     def _watch_calls(self, remarks: list[str]) -> None:
         """Let hooks before calls that concern nothing end early."""
         try:
+            update_common_names(self._context)
             WatchedCalls(self._context).update()
         except (LearntError, OSError) as error:
             remarks.append(_format_error(error) if isinstance(error, LearntError) else str(error.strerror or error))

@@ -355,6 +355,7 @@ def build_prompt(
         beside=beside,
         keep=keep,
         client=memory.settings.work_agent,
+        pinned=True,
         # What an agent gets by starting `learnt work` itself, it has asked for.
         asked_by="tool" if is_agent(os.environ) else "prompt",
     )

@@ -22,6 +22,7 @@ from collections.abc import Sequence
 
 from learnt.debrief.own_words import own_words
 from learnt.mine import people_words as words
+from learnt.mine.pasted import MAX_PROMPT, announces_text, end_of_line, find_foreign, is_foreign_line, looks_pasted
 from learnt.mine.people_rules import (
     ASKED,
     RULE,
@@ -36,10 +37,8 @@ from learnt.mine.people_rules import (
 )
 from learnt.model import TITLE_LIMIT, Value
 from learnt.text.clean import clean, fold
-from learnt.text.sentences import HEADING, ITEM, TABLE, Sentence, read_blocks, read_sentences
+from learnt.text.sentences import ITEM, Sentence, read_sentences
 
-_MAX_PROMPT = 20_000
-_MAX_OWN_LENGTH, _MAX_OWN_LINES = 2_500, 40
 _OUTER_BLOCKS = 2
 _MAX_WORDS = 600
 _MAX_BESIDE = 2
@@ -74,22 +73,6 @@ _SPLIT = re.compile(
     r"[;–—]\s*|,? (?:and|but|und|aber|et|mais|y|pero) |, ", re.IGNORECASE
 )  # behind a colon is what to write
 _DONE = re.compile(r"(?:great|good|nice|thanks|(?:that|this|it) (?:works|looks)|works|looks|fine)\b", re.IGNORECASE)
-
-# Lines of a log, a trace or a shell.
-_FOREIGN_LINE = re.compile(
-    r"\s*(?:\w*(?:Error|Exception|Warning)\b(?::| \()|Traceback \(|at [\w.$<>]+\(|\[?\d{4}-\d\d-\d\d|\[?(?:ERROR|WARN|"
-    r"WARNING|INFO|DEBUG|FATAL|CRITICAL|TRACE)\b|[$❯%] \S|[\w.-]+@[\w.-]+[:~]|[\w./\\-]+:\d+(?::\d+)?:|(?:From|To|"
-    r"Subject|Date|Cc): |[+-]{3} [ab]/|@@ )"
-)
-# Asks to work on a text, which follows.
-_ABOUT_TEXT = re.compile(
-    r"\b(?:explain|summari[sz]e|translate|proofread|paraphrase|rewrite|review|tl;?dr|(?:is|if|whether) (?:this|it) "
-    r"(?:is )?(?:correct|right|ok)|fix the (?:typo|grammar|wording)|make (?:it|this) better|what does (?:this|that|"
-    r"it) (?:mean|say)|read (?:this|the following)|following|below|here(?:['’]s| is| are)|see this|pasted?|copied|"
-    r"from the|according to|erkläre?|fasse?\b.*\bzusammen|übersetze?|folgende\w*|hier (?:ist|sind)|laut|explique|"
-    r"résume|traduis|voici|ci-dessous|selon|explica|resume|traduce|aquí (?:está|tienes)|según)\b",
-    re.IGNORECASE,
-)
 
 # A heading above rules.
 _HEAD = re.compile(
@@ -168,7 +151,7 @@ class _SpokenSentence(Value):
 
 def read_prompt(prompt: str) -> list[Utterance]:
     """Return what a prompt states for longer than its task, in the order of the prompt."""
-    text = _REPEATED_SIGN.sub(r"\1", clean(prompt)[:_MAX_PROMPT])
+    text = _REPEATED_SIGN.sub(r"\1", clean(prompt)[:MAX_PROMPT])
     if text.lstrip().startswith("/"):
         return []
     talks = _judge(_read_talks(text))
@@ -180,11 +163,11 @@ def read_prompt(prompt: str) -> list[Utterance]:
 def _read_talks(text: str) -> list[_SpokenSentence]:
     """Return the sentences of a text that are not quoted, each with the part that may state something."""
     own, talks, has_introduction = own_words(text), [], False
-    foreign_from = 0 if _looks_pasted(text) else _find_foreign(text)
+    foreign_from = 0 if looks_pasted(text) else find_foreign(text)
     for sentence in read_sentences(text):
         if not own[sentence.start : sentence.end].strip() and not sentence.text.startswith("`"):
             continue
-        if _FOREIGN_LINE.match(sentence.text) or len(sentence.text) > words.MAX_SENTENCE:
+        if is_foreign_line(sentence.text) or len(sentence.text) > words.MAX_SENTENCE:
             continue
         part = _cut_task(sentence.text)
         talk = _SpokenSentence(sentence=sentence, text=part, masked=mask(part))
@@ -193,8 +176,8 @@ def _read_talks(text: str) -> list[_SpokenSentence]:
         is_pasted = reports or sentence.start >= foreign_from
         has_introduction = has_introduction or is_introduced
         talks.append(talk.replace(own=not (is_pasted or has_introduction), is_pasted=is_pasted))
-        if reports or _ABOUT_TEXT.search(talk.masked):
-            foreign_from = min(foreign_from, _end_of_line(text, sentence.end))
+        if reports or announces_text(talk.masked):
+            foreign_from = min(foreign_from, end_of_line(text, sentence.end))
     return talks
 
 
@@ -208,29 +191,7 @@ def _introduces_text(masked: str) -> bool:
         return False
     if words.MEMORY.match(find_main(head)):
         return False
-    return bool(_ABOUT_TEXT.search(head)) or not any(pattern.search(head) for pattern in _OWN_HEADS)
-
-
-def _find_foreign(text: str) -> int:
-    """Return where the first line of a log, a trace, a mail or a shell starts; the end of the text if there is none."""
-    start = 0
-    for line in text.split("\n"):
-        if _FOREIGN_LINE.match(line):
-            return start
-        start += len(line) + 1
-    return len(text)
-
-
-def _looks_pasted(text: str) -> bool:
-    """Return whether a prompt is so long, or so much a document, that a person has hardly typed all of it."""
-    if len(text) > _MAX_OWN_LENGTH or text.count("\n") > _MAX_OWN_LINES:
-        return True
-    return any(block.kind in (HEADING, TABLE) for block in read_blocks(text))
-
-
-def _end_of_line(text: str, position: int) -> int:
-    end = text.find("\n", position)
-    return len(text) if end < 0 else end
+    return announces_text(head) or not any(pattern.search(head) for pattern in _OWN_HEADS)
 
 
 def _cut_task(text: str) -> str:

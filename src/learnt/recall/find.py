@@ -1,12 +1,13 @@
-"""Find learnings in one store: learnings with a matching trigger first, then learnings that share words with the text.
+"""Find learnings in stores: by triggers, by words and by meaning.
 
 Any text can be searched for, and searching for a long text is fast, too. Rare words say the most and are the cheapest
 to look up, so they are looked up first, until there are enough candidates. Common words are still used to rank the
-candidates.
+candidates. Learnings that mean something similar are found without any common word.
 
-The ranking is BM25 and the same for every database: a word is worth more if fewer learnings contain it, and each
-further occurrence adds less, especially in long learnings. The same arguments always produce the same order: nothing
-here reads the clock or the settings.
+A hit has two figures. Its `score` orders a search: BM25 and likeness of meaning, both in relation to the best
+candidate, added with weights. Its `relevance` decides about a brief: the probability that it is wanted (`relevance.py`). All
+stores count as one, so that a hit in one store can be compared with a hit in another. The same arguments always produce
+the same order: nothing here reads the clock or the settings.
 """
 
 from __future__ import annotations
@@ -15,21 +16,32 @@ import math
 from collections import Counter
 
 from learnt.model import Hit, Value
+from learnt.recall.query import EVERYDAY, Query
+from learnt.recall.relevance import (
+    EVERYDAY_WEIGHT,
+    Features,
+    estimate_probability,
+    estimate_self_meaning,
+    list_margins,
+    weigh_shared_words,
+    weigh_word,
+)
 from learnt.store import index, learnings
-from learnt.text.triggers import SituationMatcher, beginning_and_end
+from learnt.text.meaning import embed, likenesses
+from learnt.text.triggers import Situation, SituationMatcher
 from learnt.text.words import JOINED, mark, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from learnt.model import Learning
     from learnt.store.database import Database
     from learnt.store.index import Candidate, Counts, Filter
-    from learnt.text.triggers import Situation
 
 _MIN_CANDIDATES = 60
+_BY_MEANING = 30  # so many candidates are looked for by meaning
 _FEW = 50  # reading the words of so few learnings is faster than searching the index
-_MAX_TEXT_LENGTH = 100_000
 _MAX_WORDS = 300
 _MAX_LOOKED_UP = 16
 _USUAL_WORDS = 100  # if a text has more words, the limit grows by one for every two further words
@@ -37,8 +49,10 @@ MAX_POSTINGS = 5_000
 _SATURATION = 0.9
 _MAX_SATURATED = _SATURATION + 1
 _LENGTH_WEIGHT = 0.75
-_SIGNIFICANT_WORDS = 12
-_MIN_STORE_SIZE = 100
+BY_SENTENCE = 24  # so many candidates are compared with each sentence
+BY_SELF = 10  # so many of them by title and cues
+_MIN_PREFIX, _MAX_COMPLETIONS = 4, 5
+SEMANTIC_WEIGHT = 0.4
 
 
 class Wanted(Value):
@@ -47,59 +61,38 @@ class Wanted(Value):
     which: Filter
     limit: int
     least: int = 0
+    by_relevance: bool = False
+    """Whether the most relevant are wanted, instead of those with the highest scores."""
 
 
-def find_each(database: Database, situation: Situation, which: Filter, parts: Sequence[Wanted]) -> list[list[Hit]]:
+class Source(Value):
+    """A store to search in, and the scope of its learnings."""
+
+    database: Database
+    scope: str
+
+
+def find_each(
+    sources: Sequence[Source],
+    situation: Situation,
+    which: Filter,
+    parts: Sequence[Wanted],
+    *,
+    semantic_weight: float = SEMANTIC_WEIGHT,
+) -> list[list[Hit]]:
     """Return the best hits for each part of a search; `which` is the filter that all parts have in common.
 
     Usually one search is enough for all parts. A part that finds too few candidates, because there are too many for the
     other parts, is searched separately.
     """
-    matcher = SituationMatcher(situation)
-    text_words = query_words(situation.text)
-    counts = index.counts(database, _with_joined(text_words))
-    wanted = _most_significant(_as_indexed(text_words, counts.frequencies), counts.frequencies)
-    triggers = index.find_by_triggers(database, matcher.anchors(), matcher.matches, which)
-    most = max(_MIN_CANDIDATES, *(4 * part.limit for part in parts))
-    candidates = {candidate.id: candidate for candidate in _by_words(database, wanted, counts, which, most=most)}
-    reached_limit = len(candidates) >= most
-    only_triggered = [id for id in triggers if id not in candidates]
-    candidates.update(
-        (candidate.id, candidate)
-        for candidate in (index.read_candidates(database, only_triggered) if only_triggered else ())
-    )
-    hits = []
-    for part in parts:
-        fitting = {
-            id: candidates[id] for id in candidates if part.which.accepts(candidates[id], triggered=id in triggers)
-        }
-        if reached_limit and len(fitting) < part.least:
-            fitting.update((candidate.id, candidate) for candidate in _search_part(database, wanted, counts, part))
-        hits.append(_best(database, fitting.values(), triggers, wanted, counts, limit=part.limit))
-    return hits
+    search = _Search(sources, situation, which, parts, semantic_weight)
+    return search.find()
 
 
 def find_nearest(database: Database, text: str, which: Filter, *, limit: int) -> list[Hit]:
-    """Return the learnings that share most words with a text, best first, whatever their triggers."""
-    text_words = query_words(text)
-    counts = index.counts(database, _with_joined(text_words))
-    wanted = _most_significant(_as_indexed(text_words, counts.frequencies), counts.frequencies)
-    candidates = _by_words(database, wanted, counts, which, most=max(_MIN_CANDIDATES, 4 * limit))
-    return _best(database, candidates, {}, wanted, counts, limit=limit)
-
-
-def best_first(hits: Iterable[Hit]) -> list[Hit]:
-    """Return the hits in order: first those with a trigger, then by score, by confidence, and newest first."""
-    return sorted(
-        hits,
-        key=lambda hit: (
-            not hit.trigger,
-            -hit.score,
-            -hit.learning.confidence,
-            -hit.learning.created_at,
-            hit.learning.id,
-        ),
-    )
+    """Return the learnings that are most like a text by words and meaning, best first, whatever their triggers."""
+    search = _Search([Source(database=database, scope="")], Situation(text=text), which, [], SEMANTIC_WEIGHT)
+    return search.find_alike(limit)
 
 
 def highlights(hit: Hit) -> dict[str, str]:
@@ -109,7 +102,7 @@ def highlights(hit: Hit) -> dict[str, str]:
 
 def query_words(text: str) -> tuple[str, ...]:
     """Return the distinct words of a text; for a very long text, only those of its beginning and its end."""
-    return tuple(dict.fromkeys(words(beginning_and_end(text, _MAX_TEXT_LENGTH))))
+    return Query(text).words
 
 
 def words_to_look_up(wanted: Sequence[str], frequencies: Mapping[str, int]) -> list[str]:
@@ -125,16 +118,267 @@ def words_to_look_up(wanted: Sequence[str], frequencies: Mapping[str, int]) -> l
     return chosen
 
 
+class _Found:
+    """A candidate of one store during a search, with everything that is known about it."""
+
+    __slots__ = ("by_words", "candidate", "features", "likeness", "shares", "source", "strength", "times", "trigger")
+
+    def __init__(self, candidate: Candidate, source: int, trigger: str) -> None:
+        self.candidate = candidate
+        self.source = source
+        self.trigger = trigger
+        self.times = Counter(candidate.words())
+        self.shares: dict[str, float] = {}
+        self.by_words = 0.0
+        self.likeness = 0.0
+        self.features = Features()
+        self.strength = 0.0
+
+
+class _Search:
+    """A search in several stores."""
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        situation: Situation,
+        which: Filter,
+        parts: Sequence[Wanted],
+        semantic_weight: float,
+    ) -> None:
+        self._sources, self._which, self._parts = sources, which, parts
+        self._semantic_weight = semantic_weight
+        self._query = Query(situation.text)
+        self._counts = [index.counts(source.database, _with_joined(self._query.words)) for source in sources]
+        forms = self._find_forms()
+        self._total = _add_up(self._counts)
+        in_index = dict.fromkeys(form for word in self._query.words for form in forms.get(word, (word,)))
+        self._wanted = _most_significant([*in_index], self._total.frequencies)
+        self._sentences = [
+            frozenset(form for word in sentence for form in forms.get(word, (word,)))
+            for sentence in self._query.sentences
+        ]
+        self._worth = _worth_of(self._wanted, self._total)
+        self._weights = self._weigh_words()
+        self._vector = self._query.embed_whole()
+        self._matcher = SituationMatcher(situation)
+        self._most = max(_MIN_CANDIDATES, *(4 * part.limit for part in parts), 0)
+        self._found: dict[str, _Found] = {}
+        self._best_words = self._best_likeness = 0.0
+        self._reached_limit = False
+        for number in range(len(sources)):
+            self._search_source(number)
+
+    def find(self) -> list[list[Hit]]:
+        """Return the best hits for each part."""
+        chosen = [self._fitting(part) for part in self._parts]
+        self._score()
+        self._estimate_strengths()
+        best = [self._order(found, part)[: part.limit] for found, part in zip(chosen, self._parts, strict=True)]
+        read = self._read({one.candidate.id: one for some in best for one in some}.values())
+        self._compare_with_titles_and_cues(read)
+        hits = self._make_hits(read)
+        return [[hits[one.candidate.id] for one in some if one.candidate.id in hits] for some in best]
+
+    def find_alike(self, limit: int) -> list[Hit]:
+        """Return the best hits by score, whatever their triggers."""
+        self._score()
+        self._estimate_strengths()
+        for one in self._found.values():
+            one.trigger = ""
+        best = sorted(self._found.values(), key=self._rank_by_score)[:limit]
+        read = self._read(best)
+        hits = self._make_hits(read)
+        return [hits[one.candidate.id] for one in best if one.candidate.id in hits]
+
+    def _find_forms(self) -> dict[str, tuple[str, ...]]:
+        """Return the words of the text that no learning contains, with the forms of them that learnings contain.
+
+        These are identifiers written without separators, and words that begin with the given one: people shorten words
+        when they type, so `auth` finds `authentication`.
+        """
+        known = {word for counts in self._counts for word in counts.frequencies}
+        unknown = [word for word in self._query.words if word not in known]
+        forms = {word: (JOINED + word,) for word in unknown if JOINED + word in known}
+        short = [word for word in unknown if word not in forms and len(word) >= _MIN_PREFIX and word.isalpha()]
+        for number, source in enumerate(self._sources) if short else ():
+            longer = index.complete_words(source.database, short, most=_MAX_COMPLETIONS)
+            self._counts[number] = _with_frequencies(self._counts[number], longer)
+            for word in short:
+                forms[word] = (*forms.get(word, ()), *(one for one in longer if one.startswith(word)))
+        return {word: found for word, found in forms.items() if found}
+
+    def _weigh_words(self) -> dict[str, float]:
+        size, frequencies = self._total.learnings, self._total.frequencies
+        return {
+            word: EVERYDAY_WEIGHT if word in EVERYDAY else weigh_word(word, frequencies.get(word, 0), size)
+            for word in dict.fromkeys((*(word for sentence in self._sentences for word in sentence), *self._wanted))
+        }
+
+    def _search_source(self, number: int) -> None:
+        """Find the candidates of a store."""
+        database = self._sources[number].database
+        triggers = index.find_by_triggers(database, self._matcher.anchors(), self._matcher.matches, self._which)
+        candidates = {one.id: one for one in self._by_words(number, self._which, most=self._most)}
+        self._reached_limit = self._reached_limit or len(candidates) >= self._most
+        others = [*triggers]
+        if self._vector is not None and self._semantic_weight:
+            others += [id for id, _ in index.find_by_meaning(database, self._vector, self._which, limit=_BY_MEANING)]
+        missing = [id for id in dict.fromkeys(others) if id not in candidates]
+        candidates.update((one.id, one) for one in (index.read_candidates(database, missing) if missing else ()))
+        for id, candidate in candidates.items():
+            # A copy in another store is the same learning.
+            self._found.setdefault(id, _Found(candidate, number, triggers.get(id, "")))
+
+    def _by_words(self, number: int, which: Filter, *, most: int) -> list[Candidate]:
+        counts = self._counts[number]
+        chosen = words_to_look_up(self._wanted, counts.frequencies)
+        if not chosen:
+            return []
+        newest = _newest_to_search(counts, chosen)
+        database = self._sources[number].database
+        return index.find_by_words(database, _worth_of(chosen, self._total), which, limit=most, newest=newest)
+
+    def _fitting(self, part: Wanted) -> list[str]:
+        """Return the ids of the candidates for a part; if there are too few, search for this part alone."""
+
+        def list_fitting() -> list[str]:
+            return [
+                id for id, one in self._found.items() if part.which.accepts(one.candidate, triggered=bool(one.trigger))
+            ]
+
+        fitting = list_fitting()
+        if not (self._reached_limit and len(fitting) < part.least):
+            return fitting
+        for number in range(len(self._sources)):
+            for candidate in self._search_part(number, part):
+                self._found.setdefault(candidate.id, _Found(candidate, number, ""))
+        return list_fitting()
+
+    def _search_part(self, number: int, part: Wanted) -> list[Candidate]:
+        """Return the candidates for one part; if only a few learnings match its filter, return all of them."""
+        database = self._sources[number].database
+        ids = index.find_ids(database, part.which, limit=_FEW + 1)
+        if len(ids) <= _FEW:
+            return index.read_candidates(database, ids) if ids else []
+        return self._by_words(number, part.which, most=4 * part.limit)
+
+    def _score(self) -> None:
+        """Determine what each word and the meaning add to each candidate's score."""
+        for number, source in enumerate(self._sources):
+            here = {id: one for id, one in self._found.items() if one.source == number}
+            for one in here.values():
+                one.shares = _shares(one, self._worth, self._total)
+                one.by_words = sum(one.shares.values())
+            if self._vector is None or not here:
+                continue
+            vectors = index.read_vectors(source.database, [*here])
+            for id, likeness in zip(vectors, likenesses(self._vector, vectors.values()), strict=True):
+                here[id].likeness = max(0.0, likeness)
+        self._best_words = max((one.by_words for one in self._found.values()), default=0.0)
+        self._best_likeness = max((one.likeness for one in self._found.values()), default=0.0)
+
+    def _order(self, ids: Sequence[str], part: Wanted) -> list[_Found]:
+        """Return the candidates for a part, best first; without those for which nothing speaks."""
+        found = [self._found[id] for id in ids]
+        if part.by_relevance:
+            return sorted((one for one in found if one.strength > Features().strength()), key=_rank_by_strength)
+        return sorted((one for one in found if self._combine(one) > 0 or one.trigger), key=self._rank_by_score)
+
+    def _rank_by_score(self, one: _Found) -> tuple[object, ...]:
+        candidate = one.candidate
+        return (not one.trigger, -self._combine(one), -candidate.confidence, -candidate.created_at, candidate.id)
+
+    def _combine(self, one: _Found) -> float:
+        """Return a candidate's score: BM25 and likeness, each in relation to the best candidate."""
+        by_words = one.by_words / self._best_words if self._best_words else 0.0
+        by_meaning = one.likeness / self._best_likeness if self._best_likeness else 0.0
+        return (1 - self._semantic_weight) * by_words + self._semantic_weight * by_meaning
+
+    def _estimate_strengths(self) -> None:
+        """Determine how much speaks for each candidate, the best ones by their best sentence."""
+        for one in self._found.values():
+            shared, rarest = weigh_shared_words(self._sentences, one.times, self._weights)
+            features = Features(words=shared, rarest=rarest, meaning=one.likeness, self_meaning=one.likeness)
+            self._describe(one, features.replace(cued=bool(one.candidate.texts.get("cues"))))
+        vectors = self._query.list_vectors(self._weights)
+        best = sorted(self._found.values(), key=_rank_by_strength)[:BY_SENTENCE]
+        for number, source in enumerate(self._sources):
+            here = {one.candidate.id: one for one in best if one.source == number}
+            for id, vector in (index.read_vectors(source.database, [*here]) if here and vectors else {}).items():
+                likeness = max((here[id].likeness, *likenesses(vector, vectors)))
+                self._describe(here[id], here[id].features.replace(meaning=likeness, self_meaning=likeness))
+
+    def _describe(self, one: _Found, features: Features) -> None:
+        one.features = features.replace(trigger=bool(one.trigger))
+        one.strength = one.features.strength()
+
+    def _read(self, found: Iterable[_Found]) -> list[tuple[_Found, Learning]]:
+        """Return candidates with their learnings, strongest first; without those that have just been purged."""
+        chosen = sorted(found, key=_rank_by_strength)
+        by_id: dict[str, Learning] = {}
+        for number, source in enumerate(self._sources):
+            ids = [one.candidate.id for one in chosen if one.source == number]
+            read = learnings.get_all(source.database, ids) if ids else {}
+            by_id |= {id: _with_scope(learning, source.scope) for id, learning in read.items()}
+        return [(one, by_id[one.candidate.id]) for one in chosen if one.candidate.id in by_id]
+
+    def _compare_with_titles_and_cues(self, read: Sequence[tuple[_Found, Learning]]) -> None:
+        """Determine for the strongest candidates how like a sentence is to what they say they are about."""
+        sentences = self._query.list_vectors(self._weights)
+        for one, learning in read[:BY_SELF] if sentences else ():
+            units = [embed(words(text)) for text in (learning.title, *learning.cues)]
+            best = [max(likenesses(unit, sentences)) for unit in units if unit is not None]
+            self._describe(one, one.features.replace(self_meaning=estimate_self_meaning(best)))
+
+    def _make_hits(self, read: Sequence[tuple[_Found, Learning]]) -> dict[str, Hit]:
+        everybody = [*self._found.values()]
+        margins = dict(zip(map(id, everybody), list_margins([one.strength for one in everybody]), strict=True))
+        hits = {}
+        for one, learning in read:
+            margin = margins[id(one)]
+            hits[learning.id] = Hit(
+                learning=learning,
+                score=self._combine(one),
+                matched_fields=_matched_fields(one.candidate.texts, self._worth),
+                words=one.shares,
+                relevance=estimate_probability(one.strength, margin),
+                trigger=one.trigger,
+                features={**one.features.as_dict(), "margin": margin},
+            )
+        return hits
+
+
+def _with_scope(learning: Learning, scope: str) -> Learning:
+    return learning if not scope or learning.scope == scope else learning.replace(scope=scope)
+
+
+def _rank_by_strength(one: _Found) -> tuple[object, ...]:
+    candidate = one.candidate
+    return (not one.trigger, -one.strength, -candidate.confidence, -candidate.created_at, candidate.id)
+
+
+def _add_up(every: Sequence[Counts]) -> Counts:
+    """Return the counts of several stores as if they were one."""
+    if len(every) == 1:
+        return every[0]
+    frequencies: Counter[str] = Counter()
+    for counts in every:
+        frequencies.update(counts.frequencies)
+    return index.Counts(
+        learnings=sum(counts.learnings for counts in every),
+        words=sum(counts.words for counts in every),
+        frequencies=frequencies,
+    )
+
+
+def _with_frequencies(counts: Counts, more: Mapping[str, int]) -> Counts:
+    return counts.replace(frequencies={**counts.frequencies, **more})
+
+
 def _with_joined(wanted: Sequence[str]) -> list[str]:
     """Return the words and their joined forms, because a word might be an identifier written without separators."""
     return [*wanted, *(JOINED + word for word in wanted if word.isalpha())]
-
-
-def _as_indexed(wanted: Sequence[str], frequencies: Mapping[str, int]) -> tuple[str, ...]:
-    """Return the words, each in the joined form if only that form is indexed."""
-    return tuple(
-        JOINED + word if not frequencies.get(word) and frequencies.get(JOINED + word) else word for word in wanted
-    )
 
 
 def _most_significant(wanted: Sequence[str], frequencies: Mapping[str, int]) -> tuple[str, ...]:
@@ -150,24 +394,6 @@ def _most_significant(wanted: Sequence[str], frequencies: Mapping[str, int]) -> 
     return tuple(rarest[:_MAX_WORDS])
 
 
-def _search_part(database: Database, wanted: Sequence[str], counts: Counts, part: Wanted) -> list[Candidate]:
-    """Return the candidates for one part; if only a few learnings match its filter, return all of them."""
-    ids = index.find_ids(database, part.which, limit=_FEW + 1)
-    if len(ids) <= _FEW:
-        return index.read_candidates(database, ids) if ids else []
-    return _by_words(database, wanted, counts, part.which, most=4 * part.limit)
-
-
-def _by_words(
-    database: Database, wanted: Sequence[str], counts: Counts, which: Filter, *, most: int
-) -> list[Candidate]:
-    chosen = words_to_look_up(wanted, counts.frequencies)
-    if not chosen:
-        return []
-    newest = _newest_to_search(counts, chosen)
-    return index.find_by_words(database, _worth_of(chosen, counts), which, limit=most, newest=newest)
-
-
 def _newest_to_search(counts: Counts, chosen: Sequence[str]) -> int | None:
     """Return how many of the newest learnings to search, so that a search for common words is fast; None means all."""
     commonest = max((counts.frequencies[word] for word in chosen), default=0)
@@ -176,84 +402,25 @@ def _newest_to_search(counts: Counts, chosen: Sequence[str]) -> int | None:
     return counts.learnings * MAX_POSTINGS // commonest
 
 
-def _best(
-    database: Database,
-    candidates: Collection[Candidate],
-    triggers: Mapping[str, str],
-    wanted: Sequence[str],
-    counts: Counts,
-    *,
-    limit: int,
-) -> list[Hit]:
-    """Return the best candidates as hits; only their learnings are read, because reading learnings is expensive."""
-    if not candidates:
-        return []
-    worth, weights = _worth_of(wanted, counts), _weights_of(wanted, counts)
-    scored = [(candidate, _shares(candidate, worth, counts)) for candidate in candidates]
-
-    def order(pair: tuple[Candidate, dict[str, float]]) -> tuple[object, ...]:
-        candidate, shares = pair
-        best_first = (-sum(shares.values()), -candidate.confidence, -candidate.created_at)
-        return (candidate.id not in triggers, *best_first, candidate.id)
-
-    best = sorted((pair for pair in scored if pair[1] or pair[0].id in triggers), key=order)[:limit]
-    by_id = learnings.get_all(database, [candidate.id for candidate, _ in best])
-    return [
-        Hit(
-            learning=by_id[candidate.id],
-            score=sum(shares.values()),
-            matched_fields=_matched_fields(candidate.texts, worth),
-            words=shares,
-            relevance=_relevance(shares, weights),
-            trigger=triggers.get(candidate.id, ""),
-        )
-        for candidate, shares in best
-        if candidate.id in by_id  # otherwise it has just been purged
-    ]
-
-
 def _worth_of(wanted: Iterable[str], counts: Counts) -> dict[str, float]:
     """Return how much each word that occurs in any learning is worth: more if fewer learnings contain it."""
     frequencies = {word: counts.frequencies.get(word, 0) for word in wanted}
-    return {word: _weight(count, counts.learnings) for word, count in frequencies.items() if count}
+    size = counts.learnings
+    return {
+        word: math.log(1 + (max(size, count) - count + 0.5) / (count + 0.5))
+        for word, count in frequencies.items()
+        if count
+    }
 
 
-def _weights_of(wanted: Iterable[str], counts: Counts) -> dict[str, float]:
-    """Return how significant each word of a text is, whether it occurs in a learning or not.
-
-    A small store is treated as if it contained more learnings, so that a word is not considered common because two of
-    three learnings contain it.
-    """
-    size = max(counts.learnings, _MIN_STORE_SIZE)
-    return {word: _weight(counts.frequencies.get(word, 0), size) for word in wanted}
-
-
-def _weight(frequency: int, size: int) -> float:
-    return math.log(1 + (max(size, frequency) - frequency + 0.5) / (frequency + 0.5))
-
-
-def _shares(candidate: Candidate, worth: Mapping[str, float], counts: Counts) -> dict[str, float]:
+def _shares(one: _Found, worth: Mapping[str, float], counts: Counts) -> dict[str, float]:
     """Return how much each wanted word adds to a candidate's score."""
     average_length = counts.words / counts.learnings if counts.words else 1.0
-    damping = _SATURATION * (1 - _LENGTH_WEIGHT + _LENGTH_WEIGHT * candidate.length / average_length)
-    times = Counter(filter(worth.__contains__, candidate.words()))
-    return {word: worth[word] * count * _MAX_SATURATED / (count + damping) for word, count in times.items()}
-
-
-def _relevance(matched: Iterable[str], weights: Mapping[str, float]) -> float:
-    """Return, from 0 to 1, how much of a text's meaning the matched words cover.
-
-    This is the geometric mean of two shares: the share of all words by weight, and the share of the most significant
-    words. With the first share alone, nothing would be relevant to a long task; with the second alone, every long
-    learning would be.
-    """
-    all_weights = sorted(weights.values(), reverse=True)
-    matched_weights = sorted((weights[word] for word in matched if word in weights), reverse=True)
-    if not matched_weights:
-        return 0.0
-    overall = sum(matched_weights) / sum(all_weights)
-    significant = sum(matched_weights[:_SIGNIFICANT_WORDS]) / sum(all_weights[:_SIGNIFICANT_WORDS])
-    return min(1.0, math.sqrt(overall * significant))
+    damping = _SATURATION * (1 - _LENGTH_WEIGHT + _LENGTH_WEIGHT * one.candidate.length / average_length)
+    return {
+        word: worth[word] * one.times[word] * _MAX_SATURATED / (one.times[word] + damping)
+        for word in worth.keys() & one.times.keys()
+    }
 
 
 def _matched_fields(texts: Mapping[str, str], worth: Mapping[str, float]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from functools import lru_cache
 
 from learnt.errors import InvalidValue, LearntError, NewerDatabase
 from learnt.model import PARAGRAPHS
@@ -54,6 +55,7 @@ def _clean_value(value: Any) -> Any:
     return value
 
 
+@lru_cache
 def newest_schema(folder: str = MIGRATIONS) -> int:
     """Return the number of the newest migration in a folder."""
     return max(int(file.partition("_")[0]) for file in os.listdir(folder) if file.endswith(".sql"))
@@ -261,11 +263,10 @@ class Database:
 
     def schema_number(self) -> int:
         """Return the number of the last applied migration; 0 for an empty database."""
-        # Check `learning` first. Both tables are created in one transaction, so a process that sees `learning` also
-        # sees `migration`, even if another process creates them between the two checks.
-        has_learnings = self.has_table("learning")
-        if not self.has_table("migration"):
-            if has_learnings:
+        # Both tables are created in one transaction, so one statement sees both or none.
+        tables = self.which_tables("learning", "migration")
+        if "migration" not in tables:
+            if tables:
                 raise LearntError(f"{self.path} is not a learnt store", hint="choose another database")
             return 0
         return int(self.value("select max(number) as newest from migration") or 0)
@@ -286,6 +287,10 @@ class Database:
 
     def has_table(self, name: str) -> bool:
         """Return whether the database has this table."""
+        return bool(self.which_tables(name))
+
+    def which_tables(self, *names: str) -> list[str]:
+        """Return which of these tables the database has."""
         raise NotImplementedError(self.engine)
 
     def check(self) -> list[str]:

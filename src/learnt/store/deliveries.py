@@ -8,14 +8,18 @@ with a warning is undecided until it is known, too, that the agent went on after
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
-
 from learnt.model import DELIVERED, MISSED, Value
-from learnt.store.database import Database, read_json
+from learnt.store.database import read_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    from learnt.store.database import Database
 
 _SUB_AGENT = "agent"
-_FENCED = ("shown", "failed", "unfinished", "notes")  # the parts of a hook's brief between tags with its id
+_FENCED = ("shown", "failed", "unfinished", "notes", "index")  # the parts of a hook's brief between tags with its id
 
 
 class UndecidedBrief(Value):

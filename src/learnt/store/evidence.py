@@ -6,6 +6,7 @@ The rows about a learning are in the store that contains it. What they mean is d
 from __future__ import annotations
 
 from learnt.model import Value
+from learnt.store.database import read_json
 from learnt.store.tasks import UNKNOWN_CONVERSATION
 
 TYPE_CHECKING = False
@@ -45,6 +46,16 @@ class Runs(Value):
     """Conversations that had not been given it."""
     all_others: int
     """Conversations that had not been given it, whatever they ran."""
+
+
+class Prompt(Value):
+    """What a person wrote in a task, without secrets."""
+
+    text: str
+    """Its beginning, if it is very long."""
+    length: int
+    is_own: bool
+    """Whether the brief in question was an answer to it, and not only later."""
 
 
 def add(database: Database, learning: str, conversation: str, kind: str, *, at: int) -> bool:
@@ -279,3 +290,49 @@ def set_counted_until(database: Database, at: int) -> None:
 def forget_runs(database: Database, *, before: int) -> None:
     """Delete old successes of commands."""
     database.execute("delete from command_run where project = :project and at < :before", before=before)
+
+
+def find_prompt(database: Database, learning: str, task: str) -> Prompt | None:
+    """Return the prompt that a task was given a learning with, or the last one before; None if no person wrote one."""
+    row = database.row(
+        """
+        select brief, injected_at
+          from injection
+         where project = :project
+           and learning = :learning
+           and task = :task
+           and held_out = 0
+        """,
+        learning=learning,
+        task=task,
+    )
+    return None if row is None else find_prompt_before(database, task, at=row["injected_at"], own=row["brief"])
+
+
+def find_prompt_before(database: Database, task: str, *, at: int, own: str = "") -> Prompt | None:
+    """Return the last prompt that a person wrote in a task before a time; `own` is the brief that it may belong to.
+
+    What an agent asked for, and the errands of sub-agents, are left out.
+    """
+    row = database.row(
+        """
+        select brief.id, brief.receipt
+          from brief
+          join task on task.project = brief.project and task.id = brief.task
+         where brief.project = :project
+           and brief.task = :task
+           and brief.created_at <= :at
+           and brief.occasion in ('task', 'prompt')
+           and brief.asked_by <> 'tool'
+           and task.parent = ''
+         order by brief.created_at desc, brief.id desc
+         limit 1
+        """,
+        task=task,
+        at=at,
+    )
+    receipt = read_json(row["receipt"]) if row else {}
+    if row is None or not receipt.get("query"):
+        return None
+    text = str(receipt["query"])
+    return Prompt(text=text, length=int(receipt.get("query_length", len(text))), is_own=row["id"] == own)

@@ -403,6 +403,25 @@ def was_asked_for_marks(database: Database, tasks: Sequence[str], *, since: int)
     )
 
 
+def list_indexed(database: Database, tasks: Sequence[str], *, since: int) -> set[str]:
+    """Return the learnings that stood in an index that one of these tasks has been given since the given time."""
+    receipts = database.column(
+        f"""
+        select receipt
+          from brief
+         where project = :project
+           and {database.one_of("task", "tasks")}
+           and created_at >= :since
+           and delivery <> '{MISSED}'
+           and receipt like :listed
+        """,
+        tasks=database.list_value(tasks),
+        since=since,
+        listed='%"index": [{%',
+    )
+    return {entry["id"] for receipt in receipts for entry in read_json(receipt).get("index", ())}
+
+
 def count_undecided(database: Database, learnings: Sequence[str]) -> dict[str, int]:
     """Return how often each of these learnings was given in a brief that may or may not have been delivered."""
     rows = database.rows(
@@ -422,17 +441,20 @@ def count_undecided(database: Database, learnings: Sequence[str]) -> dict[str, i
     return {row["learning"]: int(row["times"]) for row in rows}
 
 
-def given_to(database: Database, task: str) -> dict[str, str]:
-    """Return the learnings that a task has been given, each with the agent that received it last."""
+def given_in_templates(database: Database, task: str) -> dict[str, str]:
+    """Return the learnings in the templates of a task, except pinned ones, each with the agent that got it last."""
     rows = database.rows(
         f"""
         select injection.learning, brief.agent
           from injection
           join brief on brief.project = injection.project and brief.id = injection.brief
+          left join learning on learning.project = injection.project and learning.id = injection.learning
          where injection.project = :project
            and injection.task = :task
            and injection.held_out = 0
            and brief.delivery <> '{MISSED}'
+           and brief.occasion = 'template'
+           and coalesce(learning.pinned, 0) = 0
         """,
         task=task,
     )

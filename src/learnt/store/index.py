@@ -14,7 +14,7 @@ from learnt.store import vectors
 from learnt.store.database import SEARCHED_FIELDS, CutWords, insert_statement
 from learnt.system import watched
 from learnt.text.meaning import embed
-from learnt.text.triggers import anchor_of
+from learnt.text.triggers import anchor_of, list_names
 from learnt.text.words import JOINED, indexed_words
 
 TYPE_CHECKING = False
@@ -29,6 +29,7 @@ _RANKING_COLUMNS = (
     "learning.id, learning.confidence, learning.created_at, learning.pinned, learning.vouched, learning.task, "
     "learning.category, learning.loaded_from"
 )
+LAST_LETTER = "\uffff"  # sorts behind all words with the same beginning
 _MAX_TRIGGERED = 500
 _EQUALITY_FIELDS = ("status", "domain", "category", "kind", "goal", "task", "vouched")
 _PARTLY_INDEXED = ("domain", "goal", "task")
@@ -57,6 +58,8 @@ class Filter(Value):
     goal: str | None = None
     task: str | None = None
     vouched: str | None = None
+    pinned: bool = False
+    """List only pinned learnings."""
     exclude_goal: str | None = None
     min_confidence: float | None = None
     trusted_from: float | None = None
@@ -114,6 +117,8 @@ class Filter(Value):
         conditions = ["learning.project = :project", *(comparisons[field] for field in parameters)]
         # The indexes of these fields leave out learnings without them.
         conditions += [f"learning.{field} <> ''" for field in _PARTLY_INDEXED if parameters.get(field)]
+        if self.pinned:
+            conditions.append("learning.pinned = 1")
         if self.tag is not None:
             conditions.append("learning.tags like :tag escape '\\'")
             parameters["tag"] = f"%{_escape_like(json.dumps(self.tag.lower(), ensure_ascii=False))}%"
@@ -180,12 +185,14 @@ class Counts(Value):
 class Entry:
     """What the index holds of a learning. It is made outside transactions, because that takes longest."""
 
-    __slots__ = ("cut", "triggers", "vector")
+    __slots__ = ("cut", "names", "triggers", "vector")
 
-    def __init__(self, cut: CutWords, vector: bytes | None, triggers: list[Row]) -> None:
+    def __init__(self, cut: CutWords, vector: bytes | None, triggers: list[Row], names: list[str]) -> None:
         self.cut = cut
         self.vector = vector
         self.triggers = triggers
+        self.names = names
+        """The distinctive identifiers that it names; see `store.names`."""
 
     @classmethod
     def of(cls, learning: Learning) -> Entry:
@@ -193,17 +200,19 @@ class Entry:
         by_field = [indexed_words(text_of(learning, field)) for field in FIELDS]
         # The length includes only the words of the text, not the additional forms of identifiers.
         own = [word for words in by_field for word in words if not word.startswith(JOINED)]
-        return cls(CutWords(learning.id, by_field, len(own)), embed(own), _trigger_rows(learning))
+        cut, vector = CutWords(learning.id, by_field, len(own)), embed(by_field[0], own)
+        names = list_names(learning.title, learning.action) or list_names(learning.observation)
+        return cls(cut, vector, _trigger_rows(learning), [*names])
 
     def as_plain(self) -> tuple[Any, ...]:
         """Return the entry as plain values, which can be sent to another process."""
-        return (self.cut.learning, self.cut.by_field, self.cut.length, self.vector, self.triggers)
+        return (self.cut.learning, self.cut.by_field, self.cut.length, self.vector, self.triggers, self.names)
 
     @classmethod
     def from_plain(cls, values: tuple[Any, ...]) -> Entry:
         """Return the entry of plain values."""
-        learning, by_field, length, vector, triggers = values
-        return cls(CutWords(learning, by_field, length), vector, triggers)
+        learning, by_field, length, vector, triggers, names = values
+        return cls(CutWords(learning, by_field, length), vector, triggers, names)
 
 
 def put(database: Database, learning: Learning) -> None:
@@ -220,7 +229,9 @@ def put_new(database: Database, entries: Sequence[Entry], *, number: int) -> Non
     vectors.put(database, {entry.cut.number: entry.vector for entry in entries if entry.vector})
     rows = [row for entry in entries for row in entry.triggers]
     database.execute_many(insert_statement("learning_trigger", ("learning", "kind", "pattern", "anchor")), rows)
-    if rows:
+    names = [{"learning": entry.cut.learning, "name": name} for entry in entries for name in entry.names]
+    database.execute_many(insert_statement("learning_name", ("learning", "name")), names)
+    if rows or names:
         watched.forget(database.path)
 
 
@@ -240,14 +251,16 @@ def remove(database: Database, id: str) -> None:
     number = _number_of(database, id)
     database.remove_words(id, number)
     vectors.remove(database, number)
-    database.execute("delete from learning_trigger where project = :project and learning = :id", id=id)
+    for table in ("learning_trigger", "learning_name"):
+        database.execute(f"delete from {table} where project = :project and learning = :id", id=id)
 
 
 def clear(database: Database) -> None:
     """Remove all learnings from the index."""
     database.clear_words()
     vectors.clear(database)
-    database.execute("delete from learning_trigger where project = :project")
+    for table in ("learning_trigger", "learning_name"):
+        database.execute(f"delete from {table} where project = :project")
 
 
 def next_number(database: Database) -> int:
@@ -272,6 +285,29 @@ def counts(database: Database, wanted: Sequence[str]) -> Counts:
         words=corpus["words"] if corpus else 0,
         frequencies={row["word"]: row["learnings"] for row in rows},
     )
+
+
+def complete_words(database: Database, beginnings: Sequence[str], *, most: int) -> dict[str, int]:
+    """Return words that begin with one of these, each with the number of learnings that contain it.
+
+    At most so many words are returned for each beginning, the most frequent ones.
+    """
+    sql = """
+        select word, learnings
+          from word
+         where project = :project
+           and word > :beginning
+           and word < :end
+           and learnings > 0
+         order by learnings desc, word
+         limit :most
+        """
+    rows = [
+        row
+        for beginning in beginnings
+        for row in database.rows(sql, beginning=beginning, end=beginning + LAST_LETTER, most=most)
+    ]
+    return {row["word"]: row["learnings"] for row in rows}
 
 
 def find_ids(database: Database, which: Filter, *, limit: int) -> list[str]:
@@ -380,7 +416,7 @@ def list_anchors(database: Database, kinds: Sequence[str]) -> dict[str, list[str
 
 def text_of(learning: Learning, field: str) -> str:
     """Return the text of one of the fields that are searched."""
-    value = getattr(learning, field)
+    value = learning.all_cues if field == "cues" else getattr(learning, field)
     return value if isinstance(value, str) else (" " if field == "tags" else "; ").join(value)
 
 

@@ -9,10 +9,11 @@ import json
 import os
 
 from learnt.errors import InvalidValue, NotFound
-from learnt.model import PROGRAM, Event, Learning, Triggers, Value, new_id
+from learnt.model import CUE_FIELDS, PROGRAM, Event, Learning, Triggers, Value, new_id
 from learnt.store import index
 from learnt.store.database import STAMP, UNREADABLE, clean_row, insert_statement, read_json
 from learnt.store.index import Filter
+from learnt.system import watched
 from learnt.text.clean import fold
 from learnt.text.records import as_record, triggers_record
 from learnt.text.times import DAY_MS
@@ -32,7 +33,7 @@ _COLUMN_OF = tuple(zip(_FIELDS, _COLUMNS, strict=True))
 _NOT_IN_EVENTS = ("id", "updated_at", "version", "scope")
 # These columns are derived from other fields and stored for lookups.
 _DERIVED = ("sameness", "title_sameness")
-_SEARCHED = (*index.FIELDS, "triggers")
+_SEARCHED = (*index.FIELDS, *CUE_FIELDS, "triggers")
 _INSERT = insert_statement("learning", (*_COLUMNS, *_DERIVED, "number", "batch"))
 _UPDATE = f"""
     update learning
@@ -58,6 +59,7 @@ _FOLDED = """
 """
 SIMILAR_TO = "similar to "  # the start of an event's reason, followed by a learning's id
 _MAX_IN_A_FILE = 5_000
+_ROWS_PER_CANDIDATE = 4
 _AGED_UNTIL = "learnings aged until"
 _AGED_AT = "learnings aged at"
 
@@ -155,6 +157,8 @@ def change(
     database.execute(_UPDATE, **_row(after))
     if any(name in new for name in _SEARCHED):
         index.put(database, after)
+    elif "vouched" in new or "status" in new:
+        watched.forget(database.path)  # its names are occasions from now on, or no longer
     renew_stamp(database)
     _append_event(database, after, change, old=old, new=new)
     return before, after
@@ -480,10 +484,24 @@ def standing_candidates(database: Database, which: Filter, *, limit: int, helpfu
 
 
 def _candidates_of(database: Database, which: Filter, category: str, limit: int) -> list[Row]:
-    where, parameters = which.replace(category=category, in_categories=()).conditions(database)
+    """Return the foremost learnings of a category that a filter allows.
+
+    Mostly, they are among the first rows of the index, so all others are read only if these are not enough.
+    """
+    wanted = which.replace(category=category, in_categories=())
+    first = _foremost(database, Filter(status=which.status, category=category), wanted, _ROWS_PER_CANDIDATE * limit)
+    fitting = [row for row in first if row["fits"]][:limit]
+    is_enough = len(fitting) == limit or len(first) < _ROWS_PER_CANDIDATE * limit
+    return fitting if is_enough else _foremost(database, wanted, wanted, limit)
+
+
+def _foremost(database: Database, among: Filter, wanted: Filter, limit: int) -> list[Row]:
+    """Return the foremost learnings among some, and whether each is wanted."""
+    (where, _), (fits, parameters) = among.conditions(database), wanted.conditions(database)
     return database.rows(
         f"""
-        select pinned, times_helpful - times_not_helpful as helped, recurrences, created_at, id
+        select pinned, times_helpful - times_not_helpful as helped, recurrences, created_at, id,
+               case when {fits} then 1 else 0 end as fits
           from learning
          where {where}
          order by pinned desc, times_helpful - times_not_helpful desc, recurrences desc, created_at desc, id desc
@@ -492,6 +510,23 @@ def _candidates_of(database: Database, which: Filter, category: str, limit: int)
         limit=limit,
         **parameters,
     )
+
+
+def list_areas(database: Database, which: Filter, *, limit: int) -> list[tuple[str, str, tuple[str, ...]]]:
+    """Return the id, category and tags of the matching learnings, the most important first."""
+    where, parameters = which.conditions(database)
+    rows = database.rows(
+        f"""
+        select id, category, tags
+          from learning
+         where {where}
+         order by pinned desc, times_helpful - times_not_helpful desc, recurrences desc, created_at desc, id desc
+         limit :limit
+        """,
+        limit=limit,
+        **parameters,
+    )
+    return [(row["id"], row["category"], tuple(read_json(row["tags"]))) for row in rows]
 
 
 def uses(database: Database, ids: Sequence[str]) -> dict[str, int]:
@@ -685,7 +720,7 @@ def _subject_of(event: str) -> str:
 def _row(learning: Learning) -> dict[str, Any]:
     fields = learning.__dict__
     row = {column: fields[field] for field, column in _COLUMN_OF}
-    for field in ("tags", "cues", "replaces"):
+    for field in ("tags", *CUE_FIELDS, "replaces"):
         row[field] = json.dumps(row[field], ensure_ascii=False) if row[field] else "[]"
     triggers = learning.triggers
     row["triggers"] = json.dumps(triggers_record(triggers), ensure_ascii=False) if triggers else "{}"
@@ -704,7 +739,7 @@ def _learning(row: Row) -> Learning:
     # While an old schema is migrated, columns of later ones are missing.
     fields = {field: clean[column] for field, column in zip(_FIELDS, _COLUMNS, strict=True) if column in clean}
     fields["title"] = " ".join(fields["title"].split())
-    for field in ("tags", "cues", "replaces"):
+    for field in ("tags", *CUE_FIELDS, "replaces"):
         fields[field] = tuple(read_json(row.get(field, "[]")))
     fields["triggers"] = Triggers(**{kind: tuple(words) for kind, words in read_json(row["triggers"]).items()})
     if row["pinned"] not in (0, 1):

@@ -31,9 +31,10 @@ create table if not exists migration (
 
 _INDEX_PARTS = "learning_index_"
 
+
 # SQL alone cannot do these steps, because our own code splits and compares texts. Each step runs in its migration's
 # transaction, on all existing data.
-_AFTERWARDS = {"speaks": learnings.index_anew}
+_AFTERWARDS = {"cues": learnings.index_anew}
 
 
 class Migration:

@@ -36,7 +36,7 @@ _RECENT_MS = MONTH_MS
 # The clocks of different machines disagree, so changes from shortly before the last refresh are read again.
 _SKEW_MS = DAY_MS
 # The rows of these tables are copied unchanged.
-_LEARNING_TABLES = {"learning": "id", "learning_trigger": "learning"}
+_LEARNING_TABLES = {"learning": "id", "learning_trigger": "learning", "learning_name": "learning"}
 _VECTOR_TABLES = {"learning_vector": "number", "vector_block": "block"}
 # Hooks also need recent tasks, including ended ones and later ones with the same title.
 _CHANGED_TASKS = """

@@ -107,6 +107,14 @@ class Misstep(Value):
         return bool(self.worked) and (self.succeeded_at or 0) < self.failed_at
 
 
+class PreventedError(Value):
+    """A conversation was warned about a misstep, and did not repeat it."""
+
+    sign: str
+    task: str
+    at: int
+
+
 def count(database: Database) -> int:
     """Return how many commands failed."""
     return int(database.value("select count(*) from misstep where project = :project"))
@@ -221,6 +229,22 @@ def count_outcomes(database: Database, since: int | None = None) -> dict[str, di
         outcome: {row["agent"]: int(row["warnings"]) for row in rows if row["outcome"] == outcome}
         for outcome in OUTCOMES
     }
+
+
+def list_prevented(database: Database, *, since: int) -> list[PreventedError]:
+    """Return the errors that warnings prevented, oldest first."""
+    rows = database.rows(
+        f"""
+        select sign, task, warned_at as at
+          from warning
+         where project = :project
+           and warned_at >= :since
+           and {OUTCOME} = 'prevented'
+         order by warned_at, task, sign
+        """,
+        since=since,
+    )
+    return database.readable(PreventedError.from_row, rows, "warning")
 
 
 def note_seen(database: Database, task: str, at: int, *, brief: str = "") -> None:

@@ -45,7 +45,9 @@ _OVER_A_LIMIT = "54"  # PostgreSQL's error class "program limit exceeded"
 _WORDS_LOCK = 0x776F7264  # "word" in hexadecimal
 _QUEUE_LOCK = 0x71756575  # "queu"
 _SPENDING_LOCK = 0x7370656E  # "spen"
-_TABLES_TO_SEARCH = "learning, learning_words, learning_trigger, posting, word, learning_vector, vector_block"
+_TABLES_TO_SEARCH = (
+    "learning, learning_words, learning_trigger, learning_name, posting, word, learning_vector, vector_block"
+)
 _WORD_COLUMNS = ", ".join(f"learning_words.{column} as cut_{column}" for column in (*SEARCHED_FIELDS, "length"))
 _TABLES_ABOUT_A_LEARNING = "event, injection, mark, operation, rendered_line"
 
@@ -224,16 +226,16 @@ class PostgresDatabase(Database):
     def analyze(self) -> None:
         self.run(f"analyze {_TABLES_TO_SEARCH}", {})
 
-    def has_table(self, name: str) -> bool:
+    def which_tables(self, *names: str) -> list[str]:
         # `to_regclass` is not used, because it can cache that the table was missing.
-        return self.has(
-            """
+        return self.column(
+            f"""
             select tablename
               from pg_catalog.pg_tables
              where schemaname = any (current_schemas(false))
-               and tablename = :name
+               and {self.one_of("tablename", "names")}
             """,
-            name=name,
+            names=self.list_value(names),
         )
 
     def check(self) -> list[str]:

@@ -10,8 +10,8 @@ import json
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from learnt.model import PARAGRAPHS, Brief
-from learnt.store import index, learnings, missteps, regenerations
+from learnt.model import CUE_FIELDS, PARAGRAPHS, Brief
+from learnt.store import cues, index, learnings, missteps, regenerations
 from learnt.store.database import Database
 from learnt.store.missteps import Misstep
 from learnt.text.redact import PURGED, long_enough
@@ -43,10 +43,12 @@ def purge_learning(database: Database, id: str) -> None:
     database.execute("delete from learning where project = :project and id = :id", id=id)
     for table in ("event", "escalation", "notice"):
         database.execute(f"delete from {table} where project = :project and subject = :id", id=id)
+    database.execute("delete from escalation where project = :project and detail like :other", other=f'%"{id}"%')
     database.execute(
         "update event set reason = '' where project = :project and reason like :similar",
         similar=f"{learnings.SIMILAR_TO}{id} %",
     )
+    database.execute("delete from already_read where project = :project and id = :id", id=f"{cues.ASKED_ABOUT}{id}")
     for table in ("mark", "injection", "discovery", "evidence"):
         database.execute(f"delete from {table} where project = :project and learning = :id", id=id)
 
@@ -55,7 +57,8 @@ def texts_ever(database: Database, id: str) -> set[str]:
     """Return the titles, paragraphs and cues of all versions of a learning."""
     versions = [event.new for event in learnings.history(database, id)]
     texts = {version.get(name, "") for version in versions for name in ("title", *PARAGRAPHS)}
-    return (texts | {cue for version in versions for cue in version.get("cues", ())}) - {""}
+    situations = {cue for version in versions for field in CUE_FIELDS for cue in version.get(field, ())}
+    return (texts | situations) - {""}
 
 
 def black_out(database: Database, texts: Iterable[str]) -> int:

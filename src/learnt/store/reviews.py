@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from learnt.model import Learning
     from learnt.store.database import Database, Row
 
+DUPLICATE = "duplicate"
 # These changes show that a person has seen a learning.
 TOUCHES = ("like", "edit", "pin", "unpin", "hide", "restore", "archive", "supersede")
 # A proposal's kind depends on how many learnings it would replace. Ids contain no comma, so a comma means several.
@@ -130,10 +131,42 @@ def counts(database: Database, *, most: int) -> dict[str, int]:
     return {**{row["kind"]: int(row["waiting"]) for row in rows}, "new": int(untouched)}
 
 
-def add_escalation(database: Database, escalation: Escalation) -> None:
-    """Store an escalation, unless it already exists."""
+def list_duplicates(database: Database) -> list[Escalation]:
+    """Return the open questions about two active learnings that say the same, oldest first."""
+    asked = [question for question in escalations(database) if is_about_duplicate(question)]
+    ids = sorted({id for question in asked for id in (question.subject, question.detail["other"])})
+    found = learnings.get_all(database, ids) if ids else {}
+    active = {id for id, learning in found.items() if learning.status == "active"}
+    return [question for question in asked if {question.subject, question.detail["other"]} <= active]
+
+
+def is_about_duplicate(escalation: Escalation) -> bool:
+    """Return whether an escalation asks which of two learnings stays."""
+    return escalation.detail.get("what") == DUPLICATE and isinstance(escalation.detail.get("other"), str)
+
+
+def list_added(database: Database, *, since: int, limit: int) -> list[tuple[str, int]]:
+    """Return the learnings that were added since a time, oldest first, and when."""
+    rows = database.rows(
+        """
+        select subject, at
+          from event
+         where project = :project
+           and at >= :since
+           and version = 1
+         order by at, subject
+         limit :limit
+        """,
+        since=since,
+        limit=limit,
+    )
+    return [(row["subject"], int(row["at"])) for row in rows]
+
+
+def add_escalation(database: Database, escalation: Escalation) -> int:
+    """Store an escalation, unless it already exists; return how many are new."""
     row = {**escalation.as_dict(), "detail": json.dumps(escalation.detail, ensure_ascii=False)}
-    database.insert("escalation", row, otherwise="on conflict (project, id) do nothing")
+    return database.insert("escalation", row, otherwise="on conflict (project, id) do nothing")
 
 
 def get_escalation(database: Database, id: str, *, for_update: bool = False) -> Escalation:

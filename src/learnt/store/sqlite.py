@@ -36,6 +36,8 @@ _RESTORE = "`learnt backup --restore FILE` renames it and restores a backup (see
 _RETRY_S = (0.0005, 0.005)
 # After so many steps of a statement, a few milliseconds, Python gets to run.
 _STEPS_BETWEEN_ALARMS = 100_000
+# Checking the size of cells finds more damage before anything is written.
+_PRAGMAS = "pragma synchronous = full; pragma cell_size_check = on; pragma foreign_keys = on; pragma secure_delete = on"
 ENDINGS = ("", "-wal", "-shm", "-journal")
 """The endings of the files that make up a database."""
 LOGGED = ("", "-wal", "-journal")
@@ -111,10 +113,7 @@ class SqliteDatabase(Database):
             self.run("pragma query_only = on", {})
         else:
             self._enable_log()
-        self.run("pragma synchronous = full", {})
-        self.run("pragma cell_size_check = on", {})  # finds more damage before anything is written
-        self.run("pragma foreign_keys = on", {})
-        self.run("pragma secure_delete = on", {})
+        self.script(_PRAGMAS)
 
     def _enable_log(self) -> None:
         """Switch to the write-ahead log, with our own retry: for a new file, SQLite does not call our busy handler."""
@@ -270,8 +269,10 @@ class SqliteDatabase(Database):
     def script(self, sql: str) -> None:
         self.run(sql, {})
 
-    def has_table(self, name: str) -> bool:
-        return self.has("select name from sqlite_master where type = 'table' and name = :name", name=name)
+    def which_tables(self, *names: str) -> list[str]:
+        wanted = {f"name_{number}": name for number, name in enumerate(names)}
+        sql = f"select name from sqlite_master where type = 'table' and name in (:{', :'.join(wanted)})"
+        return self.column(sql, **wanted)
 
     def check(self) -> list[str]:
         lines = [str(row["integrity_check"]) for row in self.rows("pragma integrity_check")]

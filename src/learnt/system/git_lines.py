@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from learnt.errors import LearntError
+from learnt.errors import LearntError, TryAgain
 from learnt.system.git import git
 
 _MAX_ENTRIES = 20_000
@@ -41,6 +41,8 @@ def find_owners(folder: str, path: str, environ: Mapping[str, str]) -> LineOwner
     try:
         if git(folder, "ls-files", "--error-unmatch", "--", path, environ=environ, check=False) is None:
             return LineOwners(None)
+    except TryAgain:
+        raise  # time is up, so nothing is known
     except LearntError:
         return LineOwners(None)  # git is not installed
     email = git(folder, "config", "user.email", environ=environ, check=False) or ""

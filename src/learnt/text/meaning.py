@@ -11,18 +11,17 @@ from __future__ import annotations
 import os
 from binascii import crc32
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from mmap import ACCESS_READ, mmap
 from operator import mul
 from struct import Struct
 
-DIMENSIONS = 256
-MODEL = "learnt-256-949007d3"  # with the beginning of the table's SHA-256
+DIMENSIONS = 192
+MODEL = "learnt-192-3bbb4eae"  # with the beginning of the table's SHA-256
 
 _PATH = os.path.join(os.path.dirname(__file__), "meaning.bin")
 _HEADER = Struct("<8sHHI")  # mark, dimensions, steps of rarity per unit, number of stems
-_MARK = b"LEARNTv1"
 _ROW = Struct(f"{DIMENSIONS}b")
 _LENGTH = 400.0  # the length of every vector: its numbers rarely exceed ±127, and rounding hardly changes likeness
 _SIGN_FLIPPED = bytes(number ^ 128 for number in range(256))
@@ -45,7 +44,7 @@ class _Table:
 
     def find(self, stem: str) -> int | None:
         """Return the number of a stem's row; None if it has none."""
-        wanted = crc32(stem.encode())
+        wanted = crc32(stem.encode("utf-8", "surrogatepass"))
         number = bisect_left(self.hashes, wanted)
         return number if number < len(self.hashes) and self.hashes[number] == wanted else None
 
@@ -59,8 +58,19 @@ def _open_table() -> _Table:
     return _Table(_PATH)
 
 
-def embed(stems: Iterable[str]) -> bytes | None:
-    """Return the vector of the words of a text, each counted once; None if none of them is known."""
+def embed(*parts: Iterable[str]) -> bytes | None:
+    """Return the vector of a text by its words, each counted once; None if none of them is known.
+
+    If several parts are given, such as a title and the whole text, they count the same whatever their lengths.
+    """
+    vectors = [vector for part in parts if (vector := _embed_part(part))]
+    if len(vectors) < 2:
+        return vectors[0] if vectors else None
+    total = sum(map(_spread, vectors)).to_bytes(2 * DIMENSIONS, "little")
+    return _scale(memoryview(total).cast("H").tolist(), 128 * len(vectors))
+
+
+def _embed_part(stems: Iterable[str]) -> bytes | None:
     numbers = set(map(_find, stems))
     numbers.discard(None)
     if not numbers:
@@ -78,8 +88,12 @@ def _find(stem: str) -> int | None:
 @lru_cache(maxsize=20_000)
 def _read_lanes(number: int) -> int:
     """Return a stem's vector as one number with 16 bits for each dimension, which has 128 added to it."""
+    return _spread(bytes(_open_table().read_row(number)))
+
+
+def _spread(vector: bytes) -> int:
     lanes = bytearray(2 * DIMENSIONS)
-    lanes[::2] = bytes(_open_table().read_row(number)).translate(_SIGN_FLIPPED)
+    lanes[::2] = vector.translate(_SIGN_FLIPPED)
     return int.from_bytes(lanes, "little")
 
 
@@ -102,12 +116,12 @@ def likeness(one: bytes, other: bytes) -> float:
     return float(sum(map(mul, _ROW.unpack(one), _ROW.unpack(other)))) / (_LENGTH * _LENGTH)
 
 
-def likenesses(one: bytes, others: Sequence[bytes]) -> list[float]:
+def likenesses(one: bytes, others: Iterable[bytes]) -> list[float]:
     """Return how alike one text is to each of the others."""
     # For each dimension, the others' numbers are parts of one long number, so that they are multiplied together. Every
     # number has 128 added to it, because the parts must not be negative.
     joined = b"".join(others).translate(_SIGN_FLIPPED)
-    parts = bytearray(4 * len(others))
+    parts = bytearray(4 * (len(joined) // DIMENSIONS))
     numbers = _ROW.unpack(one)
     positive = negative = 0
     for place, number in enumerate(numbers):

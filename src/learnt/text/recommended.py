@@ -21,7 +21,7 @@ def list_recommended_commands(learning: Learning) -> list[str]:
 
     Code in a clause with a negation is not recommended.
     """
-    if learning.polarity == "avoid":
+    if learning.polarity == "avoid" or "`" not in f"{learning.action}{learning.title}{learning.observation}":
         return []
     text = learning.action if re.search(_CODE, learning.action) else f"{learning.title}\n{learning.observation}"
     clauses = ((re.split(_CLAUSE_END, text[: code.start()])[-1], code[1].strip()) for code in re.finditer(_CODE, text))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from learnt.errors import InvalidValue
-from learnt.model import CONTENT, COUNTERS, PARAGRAPHS, TEXT_LIMIT, TITLE_LIMIT, Learning, Triggers
+from learnt.model import CONTENT, COUNTERS, CUE_FIELDS, PARAGRAPHS, TEXT_LIMIT, TITLE_LIMIT, Learning, Triggers
 from learnt.text.clean import clean, fold
 from learnt.text.redact import redact_line, redact_text
 
@@ -24,7 +24,7 @@ PLACE = ("version", "scope")
 
 # This is far beyond every limit, so a longer text is rejected before it is cleaned.
 _MAX_LENGTH_READ = 1_000_000
-_LISTS = ("tags", "cues", "replaces")
+_LISTS = ("tags", *CUE_FIELDS, "replaces")
 _COUNTS = (
     *COUNTERS,
     *("created_at", "updated_at", "last_injected_at", "last_helpful_at", "last_decayed_at", "version"),
@@ -70,7 +70,7 @@ def _redact_value(name: str, value: Any) -> tuple[Any, int]:
     if isinstance(value, dict):
         parts = {field: _redact_words(words) for field, words in value.items()}
         return {field: words for field, (words, _) in parts.items()}, sum(count for _, count in parts.values())
-    return _redact_cues(value) if name == "cues" else _redact_words(value)
+    return _redact_cues(value) if name in CUE_FIELDS else _redact_words(value)
 
 
 def _redact_cues(value: Any) -> tuple[Any, int]:

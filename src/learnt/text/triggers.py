@@ -4,6 +4,10 @@ Each pattern has an anchor, a word that every match must contain. The database f
 occurs, and only those are tried. A situation is analysed once for all patterns. Matching never raises, whatever the
 pattern, and never backtracks: its time grows with the length of the pattern times that of the path. A pattern for files
 with more than `MAX_WILDCARDS` wildcards is refused, and never matches.
+
+Learnings are also shown by the identifiers that they name: functions, classes, modules, settings, variables, codes of
+errors. Such a name is unmistakable by its form (`snake_case`, `CamelCase`, `SCREAMING_CASE`, `dotted.path`, `E0308`).
+Names that every project has are left out, because they say nothing about what is being touched.
 """
 
 from __future__ import annotations
@@ -38,6 +42,44 @@ _PUNCTUATION = ".:!?"
 _HALF_TEXT_LENGTH = 100_000
 _MAX_PATH_LENGTH = 500
 _MAX_SHOWN_LENGTH = 80
+MAX_NAMES = 5
+_MIN_NAME_LENGTH, _MAX_NAME_LENGTH = 5, 80
+_MAX_RUN = 3  # of segments of a dotted path
+_CHAIN = r"[^\W\d]\w*(?:(?:\.|::)[^\W\d]\w*)*"
+_ONE_NAME = rf"@?{_CHAIN}(?:\(\))?!?"  # also a call, a decorator or a macro
+_CAMEL = r"[A-Z]?[a-z]+\d*[A-Z]\w*|[A-Z]{2,}[a-z]{3,}\w*"
+_CODE = r"[A-Z]{1,5}\d{3,5}"
+# What ends like this is a file or an address, which has triggers of its own.
+_ENDINGS = frozenset(
+    (
+        "py js ts tsx jsx mjs cjs go rs rb java kt c h cc cpp hpp cs php swift sh bash zsh ps1 sql md rst txt json "
+        "jsonl yaml yml toml ini cfg conf lock xml html css scss svg png jpg gif pdf csv tsv log db sqlite zip gz "
+        "tar whl env example com org net io dev ai app local test "
+    ).split()
+)
+# Names that say nothing: of Python, JavaScript, Go and test frameworks; errors that every program may raise; products
+# and languages; variables of every shell; placeholders.
+_GENERIC = frozenset(
+    (
+        "__init__ __main__ __name__ __file__ __all__ __future__ __dict__ __class__ __repr__ __str__ __eq__ __hash__ "
+        "__enter__ __exit__ __call__ __getattr__ __post_init__ self.assert os.path os.environ os.getenv sys.path "
+        "sys.argv sys.exit sys.stdout sys.stderr sys.stdin json.loads json.dumps json.load json.dump console.log "
+        "console.error process.env process.exit process.argv module.exports node_modules site_packages set_up "
+        "tear_down setUp tearDown setupTest beforeEach afterEach beforeAll afterAll toEqual toBe pytest.fixture "
+        "pytest.mark pytest.raises test_case TestCase fmt.Println fmt.Printf fmt.Sprintf fmt.Errorf err.Error "
+        "context.Context http.Request ctx.Done ValueError TypeError KeyError IndexError AttributeError RuntimeError "
+        "ImportError ModuleNotFoundError NameError OSError IOError FileNotFoundError AssertionError "
+        "NotImplementedError StopIteration KeyboardInterrupt SystemExit SyntaxError ReferenceError RangeError "
+        "NullPointerException IllegalArgumentException BaseException JavaScript TypeScript GitHub GitLab BitBucket "
+        "PostgreSQL MySQL SQLite MongoDB GraphQL DynamoDB CloudFront YouTube LinkedIn macOS iOS iPhone iPad OpenAI "
+        "ChatGPT DevOps WebSocket WebSockets FastAPI NumPy PyPI PyTorch VSCode VisualStudio JetBrains IntelliJ "
+        "PyCharm OAuth OpenAPI RESTful CamelCase camelCase PascalCase snake_case SCREAMING_CASE Makefile Dockerfile "
+        "README CHANGELOG CONTRIBUTING LICENSE TODO FIXME NodeJS ReactJS NextJS VueJS PYTHONPATH NODE_ENV "
+        "LD_LIBRARY_PATH JAVA_HOME GITHUB_TOKEN GITHUB_ACTIONS UTF8 UTF16 SHA256 SHA512 SHA1 BASE64 foo_bar FooBar "
+        "fooBar foo.bar my_function MyClass my_class my_project your_project file_name file_path user_id created_at "
+        "updated_at is_active "
+    ).split()
+)
 
 
 class Situation(Value):
@@ -205,6 +247,77 @@ def refuse_wild_patterns(fields: Mapping[str, Any]) -> None:
                 f"the pattern `{pattern[:_MAX_SHOWN_LENGTH]}` has more than {MAX_WILDCARDS} wildcards",
                 hint="give several patterns that say less each, or a folder such as `src/`",
             )
+
+
+def list_names(*texts: str) -> list[str]:
+    """Return the distinctive identifiers that texts name, the most distinctive first, at most `MAX_NAMES`."""
+    found: dict[str, None] = {}
+    for text in texts:
+        for chain in re.findall(_CHAIN, _drop_snippets(text)):
+            for name in _list_distinctive(chain.replace("::", ".")):
+                found[name] = None
+    return sorted(found, key=len, reverse=True)[:MAX_NAMES]
+
+
+def _drop_snippets(text: str) -> str:
+    """Return a text without commands and lines of code in backticks: the names in them may be those of an example."""
+    return re.sub(_IN_BACKTICKS, lambda code: code[1] if re.fullmatch(_ONE_NAME, code[1].strip()) else " ", text)
+
+
+def list_mentioned(text: str) -> set[str]:
+    """Return every run of segments in the identifiers of a text that may be a distinctive name."""
+    chains = {chain.replace("::", ".") for chain in re.findall(_CHAIN, text)}
+    runs = {run for chain in chains for run in _list_runs(chain)}
+    return {run for run in runs if len(run) >= _MIN_NAME_LENGTH and _may_be_name(run)}
+
+
+def find_anchor(name: str) -> str:
+    """Return a part that each spelling of a name contains, in lower case."""
+    return max(name.split("."), key=len).lower()
+
+
+def _may_be_name(name: str) -> bool:
+    return "." in name or _is_unmistakable(name)
+
+
+def _list_distinctive(chain: str) -> Iterator[str]:
+    """Yield a chain and its last segment, as far as they are distinctive."""
+    segments = chain.split(".")
+    if len(segments) > 1 and segments[-1].lower() in _ENDINGS:
+        return
+    if any(segment in _ENDINGS for segment in segments[1:]):
+        segments = segments[-1:]  # a test in a file
+    dotted = ".".join(segments[-_MAX_RUN:])
+    if len(segments) > 1 and _is_path(segments) and _fits(dotted):
+        yield dotted
+    if _is_unmistakable(segments[-1]) and _fits(segments[-1]):
+        yield segments[-1]
+
+
+def _list_runs(chain: str) -> Iterator[str]:
+    segments = chain.split(".")
+    for start in range(len(segments)):
+        for end in range(start + 1, min(start + _MAX_RUN, len(segments)) + 1):
+            yield ".".join(segments[start:end])
+
+
+def _is_path(segments: list[str]) -> bool:
+    """Return whether words joined by dots are a path in code, and not a missing blank after a full stop."""
+    return all(len(segment) > 1 for segment in segments) and not (
+        len(segments) == 2 and segments[1][:1].isupper() and not _is_unmistakable(segments[1])
+    )
+
+
+def _fits(name: str) -> bool:
+    return _MIN_NAME_LENGTH <= len(name) <= _MAX_NAME_LENGTH and name not in _GENERIC and name.isascii()
+
+
+def _is_unmistakable(word: str) -> bool:
+    """Return whether a word cannot be prose: it has humps or underscores inside, or is the code of an error."""
+    inner = word.strip("_")
+    if "_" in inner:
+        return True
+    return bool(re.fullmatch(_CAMEL, inner) or re.fullmatch(_CODE, inner))
 
 
 @lru_cache(maxsize=10_000)

@@ -36,6 +36,7 @@ _PATCH_HEADINGS = ("*** Update File: ", "*** Add File: ", "*** Delete File: ")
 _HALF_PROMPT_LENGTH = 50_000
 _HALF_MESSAGE_LENGTH = 200_000
 _MAX_OUTPUT_LENGTH = 20_000
+_HALF_EDIT_LENGTH = 10_000
 _MAX_GIVEN = 10_000
 _MAX_TRANSCRIPT_BYTES = 2_000_000
 _FORKS = "SubagentStop"  # internal forks, for example for a summary, also send it, but without an agent's name
@@ -86,6 +87,8 @@ class HookEvent(Value):
     """For a call and a result, the command line."""
     paths: tuple[str, ...] = ()
     """For a call and a result, the edited files."""
+    edit: str = ""
+    """For a call and a result, the texts that an edit removes and inserts."""
     errand: str = ""
     """For a call that starts a sub-agent, what the sub-agent is to do, if no later event tells it."""
     errand_for: str = ""
@@ -282,12 +285,26 @@ def _add_tool(event: HookEvent, payload: Mapping[str, Any]) -> HookEvent:
     elif does == "edit":
         path = _text(first_value(arguments, PATHS))
         paths = (path,) if path else _list_patched(command_line(first_value(arguments, (*_PATCHES, *COMMANDS))))
-        event = event.replace(paths=paths)
+        event = event.replace(paths=paths, edit=_read_edit(arguments))
     if event.kind == "call":
         return _add_errand(event.replace(tool=tool), payload, arguments)
     failed, output = _result(event, payload, runs=does == "run")
     event = _end_errand(event.replace(tool=tool), payload)
     return event.replace(failed=failed, output=last_words(output, _MAX_OUTPUT_LENGTH))
+
+
+def _read_edit(arguments: Mapping[str, Any]) -> str:
+    """Return the texts in the arguments of an edit, other than the path of the file."""
+    texts = [text for name, value in arguments.items() if name not in PATHS for text in _list_texts(value)]
+    return beginning_and_end("\n".join(texts), _HALF_EDIT_LENGTH)
+
+
+def _list_texts(value: object) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        return [text for name, part in value.items() if name not in PATHS for text in _list_texts(part)]
+    return [text for part in value for text in _list_texts(part)] if isinstance(value, list) else []
 
 
 def _add_errand(event: HookEvent, payload: Mapping[str, Any], arguments: Mapping[str, Any]) -> HookEvent:

@@ -65,6 +65,7 @@ _TABLE = {
         ("show", "learnings", "Show learnings.md, or one learning in full"),
         ("search", "learnings", "Find learnings by words and triggers"),
         ("similar", "learnings", "Show the learnings that say much the same as one"),
+        ("cues", "cues", "Say when learnings matter, or let a model say it"),
         ("learn", "learn", "Learn from past conversations and commits"),
         ("update", "files", "Learn from finished tasks, write learnings.md"),
         ("clear", "files", "Delete learnings.md; the learnings stay"),

@@ -8,7 +8,7 @@ from typing import Any
 
 from learnt.doors.cli.agent_work import brief_record
 from learnt.doors.cli.arguments import Arguments, Parser, open_memory, print_result
-from learnt.doors.output import PURGED, describe_receipt, join_parts, paint, say, show_json
+from learnt.doors.output import PURGED, describe_receipt, join_parts, list_mentioned, paint, say, show_json
 from learnt.errors import LearntError, WrongRequest
 from learnt.flow.reports import AttemptReport
 from learnt.model import Brief, Failure, is_id
@@ -33,16 +33,19 @@ def explain_run(arguments: Arguments) -> None:
         brief = memory.explain(memory.reports.latest_brief(task=id) if not id or id.startswith("task_") else id)
         as_sent = memory.is_as_sent(brief)
         other_version = memory.is_of_another_version(brief)
-        beside = brief.receipt.get("beside", [])
-        titles = memory.titles([*(entry["id"] for entry in brief.receipt["considered"]), *beside])
+        titles = memory.titles(list_mentioned(brief))
+        considered = [entry["id"] for entry in brief.receipt["considered"]]
+        cues = memory.cues.find_matching(brief.receipt["query"], considered)
     if arguments.replay and not as_sent:
         _refuse_replay(brief, titles, other_version=other_version)
     if arguments.json:
-        show_json({**brief_record(brief), "as_said": as_sent, **({"text": brief.text} if arguments.replay else {})})
+        matching = {id: {"cue": cue, "origin": origin} for id, (cue, origin) in cues.items()}
+        record = {**brief_record(brief), "as_said": as_sent, "cues": matching}
+        show_json({**record, **({"text": brief.text} if arguments.replay else {})})
     elif arguments.replay:
         sys.stdout.write(brief.text)
     else:
-        for line in describe_receipt(brief, titles):
+        for line in describe_receipt(brief, titles, cues):
             say(line)
 
 
@@ -114,7 +117,8 @@ def _refuse_replay(brief: Brief, titles: Mapping[str, str], *, other_version: bo
             f"{brief.id} was rendered by another version of learnt, which worded it differently",
             hint="`learnt explain` without --replay shows what it contained",
         )
-    purged = [entry["id"] for entry in brief.receipt["shown"] if entry["id"] not in titles]
+    entries = (*brief.receipt["shown"], *brief.receipt.get("index", ()))
+    purged = [entry["id"] for entry in entries if entry["id"] not in titles]
     message = f"{brief.id} cannot be rendered as it was sent"
     if purged:
         raise WrongRequest(

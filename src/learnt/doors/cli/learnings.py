@@ -172,17 +172,18 @@ def show_run(arguments: Arguments) -> None:
 def similar_arguments(parser: Parser) -> None:
     add_id(parser)
     parser.add_argument("--limit", type=int, default=10, metavar="N", help="how many to show (default: 10)")
+    parser.add_argument("--all", action="store_true", help="also show the nearest ones that say something else")
     add_user(parser)
 
 
 def similar_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
-        similar = memory.similar(arguments.id, arguments.limit)
+        similar = memory.similar(arguments.id, arguments.limit, near_too=arguments.all)
     if arguments.json:
         show_json([{**_similar_record(one), "learning": as_record(one.learning)} for one in similar])
         return
     if not similar:
-        note("No learning says much the same.")
+        note("No learning says much the same." + ("" if arguments.all else " `--all` shows the nearest ones."))
     for one in similar:
         learning = one.learning
         status = "" if learning.status == "active" else f"  [{learning.status}]"
@@ -284,10 +285,13 @@ def edit_run(arguments: Arguments) -> None:
         "add_cues": arguments.add_when or (),
         "drop_cues": arguments.drop_when or (),
     }
+    removes_cues = arguments.cues == []
     changes_something = bool(fields or any(entries.values()))
     in_editor = arguments.edit or (not changes_something and is_terminal(sys.stdin))
     with open_memory(arguments) as memory:
         before = memory.get(arguments.id)
+        if removes_cues:
+            entries["drop_cues"] = (*entries["drop_cues"], *before.model_cues, *before.observed_cues)
 
         def save(edited: dict[str, Any]) -> Learning:
             changes = find_changes(before, edited) if in_editor else edited
@@ -342,7 +346,7 @@ def _table_row(learning: Learning) -> tuple[str, str, str]:
 
 def _summarize(learning: Learning) -> str:
     facts = [learning.id, learning.status, learning.kind, learning.polarity, f"confidence {learning.confidence:.2f}"]
-    facts += [f"used {learning.times_injected}x, helpful {learning.times_helpful}x", _STAGES[stage(learning)]]
+    facts += [f"shown {learning.times_injected}×, helpful {learning.times_helpful}×", _STAGES[stage(learning)]]
     facts += [_VOUCHERS[learning.vouched]]
     facts += [f"impact {impact(learning):g}"]
     facts += ["pinned"] if learning.pinned else []
@@ -355,6 +359,8 @@ def _list_details(learning: Learning, supersedes: list[str]) -> dict[str, str]:
     return {
         "tags": ", ".join(learning.tags),
         "when": "; ".join(learning.cues),
+        "when (model)": "; ".join(learning.model_cues),
+        "observed": "; ".join(learning.observed_cues),
         "domain": learning.domain,
         "category": learning.category,
         "shown on": "; ".join(triggers),

@@ -12,7 +12,7 @@ from learnt.doors.output import format_time, is_terminal, note, paint, say, show
 from learnt.errors import LearntError, WrongRequest
 from learnt.flow.review import DECISIONS, MAX_COUNTED, REVIEW_KINDS, Decision, ReviewItem
 from learnt.memory import Memory
-from learnt.model import PARAGRAPHS, Discovery
+from learnt.model import PARAGRAPHS, Discovery, Learning
 from learnt.store.mined import StoredDiscovery
 from learnt.text.records import as_record
 
@@ -24,22 +24,24 @@ _WORDS = {
         ("accept", "y yes a"),
         ("reject", "n no r"),
         ("edit", "e"),
+        ("other", "o"),
         ("later", "l s skip"),
         ("undo", "u"),
         ("quit", "q"),
     )
     for word in (answer, *short.split())
 }
-_KEYS = {key: _WORDS[key] for key in "yneluq"} | dict.fromkeys(" \n\r", "later") | {"\x04": "quit", "": "quit"}
+_KEYS = {key: _WORDS[key] for key in "yneoluq"} | dict.fromkeys(" \n\r", "later") | {"\x04": "quit", "": "quit"}
 # For each kind of item: what yes and no mean, and what is printed after the decision and after it is undone.
 _CHOICES = {
     "merged": ("replace them with it", "keep them"),
     "revised": ("replace the old one", "keep the old one"),
     "proposed": ("accept it", "archive it"),
     "removed": ("hide it", "keep it"),
+    "duplicate": ("keep only this one", "keep both"),
     "new": ("like it", "hide it"),
 }
-_DONE = {"removed": ("Hid", "Kept"), "new": ("Liked", "Hid")}
+_DONE = {"removed": ("Hid", "Kept"), "duplicate": ("Kept only", "Kept both"), "new": ("Liked", "Hid")}
 _DONE_TO_PROPOSAL = ("Accepted", "Archived")
 _UNDONE = {
     "Accepted": "is proposed again",
@@ -47,6 +49,8 @@ _UNDONE = {
     "Edited": "has its former text again",
     "Hid": "is visible again",
     "Kept": "needs a decision again",
+    "Kept both": "needs a decision again",
+    "Kept only": "needs a decision again",
     "Liked": "is no longer liked",
 }
 
@@ -126,7 +130,8 @@ class _Session:
             say(f"\n{paint(f'{self._position + 1} of {len(self._items)}', 'dim')}")
             _show_item(item)
             yes, no = _CHOICES[item.kind]
-            say(f"\n[y] {yes}  [n] {no}  [e] edit  [l] later  [u] undo  [q] quit")
+            other = "  [o] keep only the other" if item.kind == "duplicate" else ""
+            say(f"\n[y] {yes}  [n] {no}{other}  [e] edit  [l] later  [u] undo  [q] quit")
         elif self.decided:
             say("\nThat was the last one.  [u] undo  [q] quit")
         else:
@@ -217,7 +222,7 @@ def _name_decision(decision: Decision) -> str:
     if decision.decision == "edit":
         return "Edited"
     accepted, rejected = _DONE.get(decision.kind, _DONE_TO_PROPOSAL)
-    return accepted if decision.decision == "accept" else rejected
+    return rejected if decision.decision == "reject" else accepted
 
 
 def _show_item(item: ReviewItem) -> None:
@@ -242,8 +247,17 @@ def _show_item(item: ReviewItem) -> None:
         if learning.cues:
             say(f"{paint('When', 'cyan')}: {'; '.join(learning.cues)}")
         for replaced in item.replaces:
-            say(f"{paint('would replace', 'cyan')} {replaced.id}: {replaced.title}")
+            _show_replaced(replaced, what="says the same as" if item.kind == "duplicate" else "would replace")
     show_evidence(item.evidence)
+
+
+def _show_replaced(learning: Learning, *, what: str) -> None:
+    say(f"{paint(what, 'cyan')} {learning.id}: {learning.title}")
+    if what != "would replace":
+        facts = [f"confidence {learning.confidence:.2f}", f"from {learning.origin}", format_time(learning.created_at)]
+        say(paint(f"  {'  '.join(facts)}", "dim"))
+        for name in (name for name in PARAGRAPHS if getattr(learning, name)):
+            say(f"  {paint(name.capitalize(), 'cyan')}: {getattr(learning, name)}")
 
 
 def format_diff(name: str, old: Sequence[str], new: Sequence[str]) -> list[str]:
@@ -272,7 +286,7 @@ def _show_discovery(discovery: Discovery) -> None:
 
 def _show_all(items: Sequence[ReviewItem], open_items: Mapping[str, int]) -> None:
     for item in items:
-        say(f"{item.id}  {item.kind:<8}  {item.learning.title}")
+        say(f"{item.id}  {item.kind:<9}  {item.learning.title}")
     if items:
         note(f"{describe_open(open_items)}: run `learnt review` at a terminal to decide one by one")
     else:

@@ -214,6 +214,9 @@ def tidy_run(arguments: Arguments) -> None:
     say(f"Lowered confidence: {tidied.decayed}; archived as old and unused: {tidied.archived}")
     if tidied.failures_archived:
         say(f"Archived failure reports of finished tasks: {tidied.failures_archived}")
+    if tidied.duplicates:
+        pairs = f"{tidied.duplicates} pair{'s' * (tidied.duplicates != 1)}"
+        say(f"Found {pairs} of learnings that say the same: `learnt review --kind duplicate`")
     for id, title in titles.items():
         say(f"Proposed {id}: {title}")
     if titles:

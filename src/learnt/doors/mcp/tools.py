@@ -20,7 +20,7 @@ from pydantic import BeforeValidator, Field
 
 from learnt.clients.registry import client_name, conversation_of_shell
 from learnt.doors.mcp.words import fence_lines, format_brief, format_cache, format_learning, format_learnings, prompt
-from learnt.doors.output import describe_debrief, describe_mark, describe_receipt
+from learnt.doors.output import describe_debrief, describe_mark, describe_receipt, list_mentioned
 from learnt.errors import LearntError, NotFound, WrongRequest
 from learnt.memory import Memory
 from learnt.model import check_goal, is_id, text_id
@@ -184,7 +184,7 @@ class Tools:
         """Call this to see why a brief said what it said: everything considered, and why some of it was left out."""
         with self._open() as memory:
             explained = memory.explain(brief)
-            titles = memory.titles([entry["id"] for entry in explained.receipt["considered"]])
+            titles = memory.titles(list_mentioned(explained))
         return fence_lines(describe_receipt(explained, titles), explained.id)
 
     def learnings_file(self) -> str:
