@@ -111,9 +111,20 @@ PROMPTS = {
     "our migration locks the table when I add a column": "PostgreSQL",
     "why does a celery task see an old order?": "Celery",
 }
-UNRELATED = (
-    "Yesterday we walked along the river and talked about the garden, the weather and the holidays of the children. "
-) * 12
+# More than 200 words.
+UNRELATED = """
+Yesterday we walked along the river until the sun went down behind the hills. My aunt told us how she had learnt to sail
+when she was twelve. The weather stayed dry, although the forecast had promised rain for the whole afternoon! We found a
+bench under an old chestnut and ate the bread that my brother had baked. He says that the flour from the village is far
+better than what the supermarkets sell. On the other bank, children threw stones into the water and counted how often
+they jumped. A heron stood there without moving for a quarter of an hour; then it flew away. In the evening we cooked
+soup with leeks and potatoes from the garden. My cousin played the cello, and the neighbours listened at the fence. Do
+you remember the summer when the orchard flooded? Nobody had seen so much water since our grandmother was a girl. The
+apples floated between the trees, and the geese were delighted. Later the insurance paid for a new fence and a pump. On
+Sunday the choir rehearses in the chapel, because the roof of the town hall leaks. They sing a mass by Haydn and two
+folk songs from Finland. I promised to bring cake, so I should buy plums, butter and cinnamon. The train was late again,
+which surprised no passenger on the platform. Please greet your parents from all of us.
+"""
 
 
 def _remember(memory: Memory) -> None:
