@@ -57,10 +57,13 @@ def test_an_older_one_that_tells_of_a_change_replaces_nothing(memory: Memory, cl
 
 
 def test_a_change_of_something_else_replaces_nothing(memory: Memory, clock: Clock) -> None:
+    tests = memory.add("Do not mock the payments service in tests")
     older = memory.add("Run the database migrations by hand after each release")
     clock.advance(days=30)
     memory.add("The old colours of the start page are no longer used")
     memory.add("Screenshots of a release moved to the wiki")
+    memory.add("Run `make seed` before the integration tests", observation="They read what was there since March")
+    assert _brief(memory, "write a test that mocks the payments service") == (tests.id,)
     assert _brief(memory, "run the database migrations by hand after the release") == (older.id,)
 
 
