@@ -38,6 +38,7 @@ _PARTS = (
     (r"^backups/clients/[0-9a-f]{12}", "backups/clients/{digest}"),
     (r"^spool\.[0-9a-f]{8}\.", "spool.{key}."),
     (r"^errands/.*", "errands/{errand}.json"),
+    (r"^seen/[0-9a-f]{16}-\d+-\d+", "seen/{status}"),
 )
 _AIDER = f"""#!{sys.executable}
 import sys

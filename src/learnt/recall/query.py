@@ -75,7 +75,9 @@ class Query:
 
 def _split(text: str) -> list[str]:
     """Return the sentences of a text; of a very long one, the first, the last and those that tell of an error."""
-    sentences = [line for line in re.split(_SENTENCE_END, text) if not any(folder in line for folder in _FOREIGN)]
+    foreign = [folder for folder in _FOREIGN if folder in text]
+    lines = re.split(_SENTENCE_END, text)
+    sentences = [line for line in lines if not any(folder in line for folder in foreign)] if foreign else lines
     if len(sentences) <= _MAX_SENTENCES:
         return sentences
     third = _MAX_SENTENCES // 3
