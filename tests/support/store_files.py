@@ -153,6 +153,7 @@ def _write_files(world: World) -> None:
     if _has_plain_file(world):
         with (world.store / "learnings.md").open("a") as file:
             file.write("- Feed the replica\n")
+    world.hook("claude", "UserPromptSubmit", prompt="feed the replica")
     world.run("update")
     world.run("show")
     world.run("clear")
