@@ -54,6 +54,8 @@ BY_SELF = 10  # so many of them by title and cues
 _MIN_PREFIX, _MAX_COMPLETIONS = 4, 5
 _MIN_LIKENESS = 0.2  # any two texts are a little alike
 SEMANTIC_WEIGHT = 0.4
+# Without a common word, texts that have nothing to do with each other are usually less alike than this.
+_MIN_LIKENESS = 0.25
 
 
 class Wanted(Value):
@@ -284,7 +286,11 @@ class _Search:
         found = [self._found[id] for id in ids]
         if part.by_relevance:
             return sorted((one for one in found if one.strength > Features().strength()), key=_rank_by_strength)
-        return sorted((one for one in found if self._combine(one) > 0 or one.trigger), key=self._rank_by_score)
+        return sorted(filter(self._is_found, found), key=self._rank_by_score)
+
+    def _is_found(self, one: _Found) -> bool:
+        """Return whether a candidate belongs into the results of a search: by a trigger, by words or by meaning."""
+        return bool(one.trigger) or (self._combine(one) > 0 and (one.by_words > 0 or one.likeness >= _MIN_LIKENESS))
 
     def _rank_by_score(self, one: _Found) -> tuple[object, ...]:
         candidate = one.candidate
@@ -302,13 +308,25 @@ class _Search:
             shared, rarest = weigh_shared_words(self._sentences, one.times, self._weights)
             features = Features(words=shared, rarest=rarest, meaning=one.likeness, self_meaning=one.likeness)
             self._describe(one, features.replace(cued=bool(one.candidate.texts.get("cues"))))
-        vectors = self._query.list_vectors(self._weights)
+        vectors = self._list_vectors()
         best = sorted(self._found.values(), key=_rank_by_strength)[:BY_SENTENCE]
         for number, source in enumerate(self._sources):
             here = {one.candidate.id: one for one in best if one.source == number}
             for id, vector in (index.read_vectors(source.database, [*here]) if here and vectors else {}).items():
                 likeness = max((here[id].likeness, *likenesses(vector, vectors)))
                 self._describe(here[id], here[id].features.replace(meaning=likeness, self_meaning=likeness))
+
+    def _list_vectors(self) -> list[bytes]:
+        """Return the vectors of the sentences that say the most about what learnings are about.
+
+        What no learning mentions says less: otherwise unrelated text around a task would displace the task.
+        """
+
+        def weigh(sentence: frozenset[str]) -> tuple[float, float]:
+            known = sum(self._weights[word] for word in sentence if self._total.frequencies.get(word))
+            return known, sum(self._weights[word] for word in sentence)
+
+        return self._query.list_vectors([*map(weigh, self._sentences)])
 
     def _describe(self, one: _Found, features: Features) -> None:
         one.features = features.replace(trigger=bool(one.trigger))
@@ -326,7 +344,7 @@ class _Search:
 
     def _compare_with_titles_and_cues(self, read: Sequence[tuple[_Found, Learning]]) -> None:
         """Determine for the strongest candidates how like a sentence is to what they say they are about."""
-        sentences = self._query.list_vectors(self._weights)
+        sentences = self._list_vectors()
         for one, learning in read[:BY_SELF] if sentences else ():
             units = [embed(words(text)) for text in (learning.title, *learning.cues)]
             best = [max(likenesses(unit, sentences)) for unit in units if unit is not None]
