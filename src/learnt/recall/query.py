@@ -57,7 +57,7 @@ class Query:
         """The distinct words of each sentence; a sentence that is repeated counts once."""
         self._vectors: dict[frozenset[str], bytes | None] = {}
 
-    def list_vectors(self, weights: Sequence[tuple[float, float]]) -> list[bytes]:
+    def list_vectors(self, weights: Sequence[float]) -> list[bytes]:
         """Return the vectors of the sentences that say the most, by the sentences' weights."""
         heaviest_first = sorted(range(len(self.sentences)), key=weights.__getitem__, reverse=True)
         vectors = (self._embed(self.sentences[number]) for number in heaviest_first[:_MAX_VECTORS])
