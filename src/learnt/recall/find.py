@@ -5,9 +5,9 @@ to look up, so they are looked up first, until there are enough candidates. Comm
 candidates. Learnings that mean something similar are found without any common word.
 
 A hit has two figures. Its `score` orders a search: BM25 and likeness of meaning, both in relation to the best
-candidate, added with weights. Its `relevance` decides about a brief: the probability that it is wanted (`relevance.py`). All
-stores count as one, so that a hit in one store can be compared with a hit in another. The same arguments always produce
-the same order: nothing here reads the clock or the settings.
+candidate, added with weights. Its `relevance` decides about a brief: the probability that it is wanted
+(`relevance.py`). All stores count as one, so that a hit in one store can be compared with a hit in another. The same
+arguments always produce the same order: nothing here reads the clock or the settings.
 """
 
 from __future__ import annotations
