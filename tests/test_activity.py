@@ -508,7 +508,7 @@ class TestExplainingWhatCameOfIt:
         sqlite_memory.add("Paint the shop in red", pinned=True)
         measured = sqlite_memory.brief("Paint the shop", agent="engineer", client="codex", asked_by="hook")
         assert tells(learnt("explain", measured.id).out, "task", "agent: engineer", "client: codex")
-        assert "    relevance 1.00, score " in learnt("explain", measured.id).out
+        assert "    relevance 0.9" in learnt("explain", measured.id).out
 
         assert told(sqlite_memory, session="s1", kind="session", name="SessionStart", source="startup")
         standing = learnt("explain", sqlite_memory.reports.latest_brief()).out
