@@ -513,7 +513,7 @@ class TestExplainingWhatCameOfIt:
         assert told(sqlite_memory, session="s1", kind="session", name="SessionStart", source="startup")
         standing = learnt("explain", sqlite_memory.reports.latest_brief()).out
         assert tells(standing, "session", "client: claude")
-        assert tells(standing, "confidence 0.80", "Paint the shop in red")
+        assert tells(standing, "listed: Paint the shop in red")
         assert "relevance" not in standing
 
 
