@@ -325,11 +325,20 @@ class _Search:
 
     def _compare_with_titles_and_cues(self, read: Sequence[tuple[_Found, Learning]]) -> None:
         """Determine for the strongest candidates how like a sentence is to what they say they are about."""
-        sentences = self._query.list_vectors(self._weights)
-        for one, learning in read[:BY_SELF] if sentences else ():
-            units = [embed(words(text)) for text in (learning.title, *learning.cues)]
-            best = [max(likenesses(unit, sentences)) for unit in units if unit is not None]
+        vectors = self._query.list_vectors(self._weights)
+        for one, learning in read[:BY_SELF]:
+            units = map(words, (learning.title, *learning.cues))
+            best = [likeness for unit in units if (likeness := self._liken(unit, vectors))]
             self._describe(one, one.features.replace(self_meaning=estimate_self_meaning(best)))
+
+    def _liken(self, unit: Sequence[str], vectors: Sequence[bytes]) -> float:
+        """Return how like the best sentence is to a title or cue: by meaning, or by its words if no word is known."""
+        vector = embed(unit) if vectors else None
+        if vector is not None:
+            return max(likenesses(vector, vectors))
+        return max(
+            (len(sentence.intersection(unit)) / len(set(unit)) for sentence in self._sentences if unit), default=0.0
+        )
 
     def _make_hits(self, read: Sequence[tuple[_Found, Learning]]) -> dict[str, Hit]:
         everybody = [*self._found.values()]
