@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from learnt import Memory, WrongRequest
 from learnt.recall.find import MAX_POSTINGS, query_words, words_to_look_up
-from learnt.store import bulk, index
+from learnt.store import bulk, index, word_index
 from learnt.text.triggers import Situation, SituationMatcher, anchor_of
 from learnt.text.words import indexed_words, mark, stem, words
 from tests.support.postgres import PostgresServer
@@ -342,3 +342,22 @@ def test_whatever_matches_holds_the_anchor(kind: str, pattern: str, text: str) -
     matcher = SituationMatcher(situation)
     if pattern.strip() and matcher.matches(kind, pattern):
         assert anchor_of(kind, pattern) in matcher.anchors()[kind]
+
+
+@pytest.mark.parametrize("number", [1, 2_000, 55_263, 55_264, 980_960, 980_961, 981_000, 70_000_000])
+def test_a_word_of_any_number_can_be_stored(number: int) -> None:
+    text = word_index.encode(number)
+    assert list(word_index.decode(text + "\n".strip() + text)) == [number, number]
+    assert text.encode().decode() == text
+
+
+def test_words_with_great_numbers_are_found_like_others(sqlite_memory: Memory) -> None:
+    sqlite_memory.context.store.database.execute(
+        "insert into word (number, project, word, learnings) values (2000000, 'other', 'x', 1)"
+    )
+    jars = sqlite_memory.add("Jars rattle on shelves", observation="Jars and jars")
+    cups = sqlite_memory.add("Cups stand beside jars")
+    assert [hit.learning.id for hit in sqlite_memory.search("jars rattle")] == [jars.id, cups.id]
+    assert set(sqlite_memory.search("jars rattle")[0].matched_fields) == {"title", "observation"}
+    sqlite_memory.edit(jars.id, title="Boxes rattle on shelves", observation="Quietly")
+    assert [hit.learning.id for hit in sqlite_memory.search("jars")] == [cups.id]

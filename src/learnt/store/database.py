@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 
 SEARCHED_FIELDS = ("title", *PARAGRAPHS, "tags", "cues")
+STAMP = "stamp of learnings"
+"""The counter that changes whenever a learning is added, changed or removed."""
 MIGRATIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "migrations")
 
 
@@ -102,6 +104,8 @@ class Database:
         self.read_only = False
         self.unreadable: dict[str, str] = {}
         """Why rows were set aside, by what they are."""
+        self.kept: dict[int, tuple[int, list[bytes]]] = {}
+        """What `vectors` has read, with the stamp that it had then."""
 
     def readable(self, make: Callable[[Row], Noun], rows: Iterable[Row], noun: str) -> list[Noun]:
         """Return the values of rows; a row that is not valid is set aside, so that it does not hide the others."""

@@ -11,7 +11,7 @@ import os
 from learnt.errors import InvalidValue, NotFound
 from learnt.model import CUE_FIELDS, PROGRAM, Event, Learning, Triggers, Value, new_id
 from learnt.store import index
-from learnt.store.database import UNREADABLE, clean_row, read_json
+from learnt.store.database import STAMP, UNREADABLE, clean_row, read_json
 from learnt.store.index import Filter
 from learnt.system import watched
 from learnt.text.clean import fold
@@ -48,7 +48,6 @@ _FOLDED = """
 """
 SIMILAR_TO = "similar to "  # the start of an event's reason, followed by a learning's id
 _ROWS_PER_CANDIDATE = 4
-_STAMP = "stamp of learnings"
 
 # The event that records a creation contains the differences from this empty learning.
 _BLANK = Learning(id="learn_0", title="-")
@@ -330,7 +329,7 @@ def stamp(database: Database) -> int:
     The number is renewed in the transaction that makes the change, under the lock that writers hold anyway. Counting
     uses does not change it: see `uses`.
     """
-    return database.counter(_STAMP)
+    return database.counter(STAMP)
 
 
 def categories(database: Database) -> list[str]:
@@ -452,7 +451,7 @@ def count_without_event(database: Database) -> int:
 def renew_stamp(database: Database) -> None:
     """Within a transaction that changes a learning: change the stamp."""
     # The stamp is random, because after a restore a counter would repeat earlier values.
-    row = {"name": _STAMP, "value": int.from_bytes(os.urandom(7), "big")}
+    row = {"name": STAMP, "value": int.from_bytes(os.urandom(7), "big")}
     database.insert("counter", row, otherwise="on conflict (project, name) do update set value = :value")
 
 

@@ -147,7 +147,7 @@ class PostgresDatabase(Database):
         rows = self.rows(
             f"""
             with found as materialized (
-                select posting.learning, sum(wanted.weight * posting.times / (posting.times + 1.0)) as score
+                select posting.learning, sum(wanted.weight) as score
                   from posting
                   join unnest(:words::text[], :weights::float8[]) as wanted (word, weight) on wanted.word = posting.word
                  where posting.project = :project

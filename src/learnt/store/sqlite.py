@@ -20,7 +20,7 @@ import apsw
 
 from learnt.errors import CorruptDatabase, InvalidValue, LearntError, NotTrusted, TryAgain, cannot_write
 from learnt.store.database import SEARCHED_FIELDS, Database
-from learnt.store.word_index import COMPARED, WordIndex
+from learnt.store.word_index import WordIndex
 from learnt.system import files
 
 TYPE_CHECKING = False
@@ -219,7 +219,7 @@ class SqliteDatabase(Database):
         for most in (limit, -1):
             numbers = self._rank_words(weights, floor=floor, limit=most)
             rows = self._first_fitting(numbers, columns, which, limit)
-            if len(rows) >= limit or len(numbers) < limit * COMPARED:
+            if len(rows) >= limit or len(numbers) < limit:
                 break
         return self._add_words(rows)
 

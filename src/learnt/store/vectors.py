@@ -5,12 +5,13 @@ learnings, eight signs in a byte, and bytes for the same dimensions stand togeth
 byte, which says how well each combination of signs fits: `bytes.translate` looks up the bytes of all learnings at once,
 and the sums for all learnings are additions of long numbers. Only the vectors of the best are read.
 
-In a large store only the first dimensions are looked at, so that a search stays fast.
+In a large store only the first dimensions are looked at, so that a search stays fast. A process that searches again
+keeps the signs, as long as no process has changed a learning.
 """
 
 from __future__ import annotations
 
-from learnt.store.database import insert_statement
+from learnt.store.database import STAMP, insert_statement
 from learnt.text.meaning import MODEL, likenesses
 
 TYPE_CHECKING = False
@@ -23,9 +24,11 @@ _LEARNINGS = 480
 """How many learnings a block is for: so many that a part of a block just fits into a page."""
 _BYTES = 8
 """How many bytes of each learning a part of a block holds."""
-# Up to so many learnings, so many parts are looked at.
-_PARTS = ((150_000, 4), (400_000, 2))
-_COMPARED = 3  # so many times more vectors than wanted are read
+_MANY = 150_000
+"""In a store with more learnings, fewer parts are looked at, so that a search stays fast."""
+_FEWER_PARTS = 2
+_COMPARED, _MORE_COMPARED = 200, 300
+"""How many vectors are read at least, if all parts were looked at and if not."""
 _SAMPLE = 2_000
 _IS_POSITIVE = b"0" + b"1" * 127 + b"0" * 128
 _LANES = 256
@@ -77,26 +80,48 @@ def read(database: Database, ids: Sequence[str]) -> dict[str, bytes]:
 
 def find(database: Database, vector: bytes, which: Condition, *, limit: int) -> list[tuple[str, float]]:
     """Return the ids of the learnings with the most similar vectors, most similar first, with their likeness."""
-    conditions, parameters = which
-    numbers = _find_near(database, vector, most=limit * _COMPARED)
+    near = _read_near(database, _find_near(database, vector, limit=limit), len(vector))
+    likeness = dict(zip(near, likenesses(vector, [*near.values()]), strict=True)) if near else {}
+    in_order = sorted(near, key=lambda number: (-likeness[number], -number))
+    found: list[tuple[str, float]] = []
+    start, size = 0, limit
+    while start < len(in_order) and len(found) < limit:
+        ids = _fitting(database, in_order[start : start + size], which)
+        found += [(ids[number], likeness[number]) for number in in_order[start : start + size] if number in ids]
+        start, size = start + size, size * 4
+    return found[:limit]
+
+
+def _read_near(database: Database, numbers: Sequence[int], length: int) -> dict[int, bytes]:
     rows = database.rows(
         f"""
-        select learning.id, learning_vector.vector
+        select learning_vector.number, learning_vector.vector
           from {database.each_number("numbers", "near")}
-          {database.then_join} learning on learning.project = :project and learning.number = near.value
           {database.then_join} learning_vector
             on learning_vector.project = :project
            and learning_vector.model = :model
-           and learning_vector.number = learning.number
-         where {conditions}
+           and learning_vector.number = near.value
         """,
         model=MODEL,
         numbers=database.list_value(numbers),
+    )
+    return {row["number"]: row["vector"] for row in rows if len(row["vector"]) == length}
+
+
+def _fitting(database: Database, numbers: Sequence[int], which: Condition) -> dict[int, str]:
+    """Return the ids of those of these learnings that fulfil a condition, by number."""
+    conditions, parameters = which
+    rows = database.rows(
+        f"""
+        select learning.number, learning.id
+          from {database.each_number("numbers", "near")}
+          {database.then_join} learning on learning.project = :project and learning.number = near.value
+         where {conditions}
+        """,
+        numbers=database.list_value(numbers),
         **parameters,
     )
-    whole = [row for row in rows if isinstance(row["vector"], bytes) and len(row["vector"]) == len(vector)]
-    found = zip([row["id"] for row in whole], likenesses(vector, [row["vector"] for row in whole]), strict=True)
-    return sorted(found, key=lambda pair: (-pair[1], pair[0]))[:limit]
+    return {row["number"]: row["id"] for row in rows}
 
 
 def _signs(vector: bytes) -> bytes:
@@ -129,32 +154,42 @@ def _put_block(database: Database, block: int, codes: Mapping[int, bytes]) -> No
         database.insert("vector_block", row, otherwise=replace)
 
 
-def _find_near(database: Database, vector: bytes, *, most: int) -> list[int]:
+def _find_near(database: Database, vector: bytes, *, limit: int) -> list[int]:
     """Return the numbers of the learnings whose signs fit a vector best, in no particular order."""
     parts = -(-len(vector) // (8 * _BYTES))
     size = int(database.value("select max(number) as last from learning where project = :project") or 0)
-    parts = next((min(parts, few) for most_learnings, few in _PARTS if size <= most_learnings), 1)
-    fits = _fits_of(database, vector, parts)
+    has_few = size <= _MANY or parts <= _FEWER_PARTS
+    fits = _fits_of(database, vector, parts if has_few else _FEWER_PARTS)
+    most = max(2 * limit, _COMPARED if has_few else _MORE_COMPARED)
     return [place + 1 for place in _best_places(fits, most)] if fits else []
 
 
 def _fits_of(database: Database, vector: bytes, parts: int) -> bytes:
     """Return for each learning how well its signs fit a vector, as a byte."""
     tables = _tables(vector[: parts * 8 * _BYTES])
-    total = length = 0
-    for part in range(parts):
-        sql = "select block, signs from vector_block where project = :project and model = :model and part = :part"
-        blocks = {row["block"]: row["signs"] for row in database.rows(sql, model=MODEL, part=part)}
-        if not blocks:
-            return b""
-        missing = bytes(_LEARNINGS * _BYTES)
-        in_order = [blocks.get(block, missing) for block in range(max(blocks) + 1)]
-        length = len(in_order) * _LEARNINGS
-        for column, table in enumerate(tables[part * _BYTES : (part + 1) * _BYTES]):
-            start = column * _LEARNINGS
-            codes = b"".join([signs[start : start + _LEARNINGS] for signs in in_order])
-            total += int.from_bytes(codes.translate(table), "little")
-    return total.to_bytes(length, "little")
+    columns = [column for part in range(parts) for column in _columns(database, part)]
+    total = 0
+    for column, table in zip(columns, tables, strict=False):
+        total += int.from_bytes(column.translate(table), "little")
+    return total.to_bytes(min(map(len, columns), default=0), "little")
+
+
+def _columns(database: Database, part: int) -> list[bytes]:
+    """Return the signs of all learnings, one text of bytes for each eight dimensions."""
+    stamp = database.counter(STAMP)
+    known = database.kept.get(part)
+    if known is None or known[0] != stamp:
+        known = database.kept[part] = (stamp, _read_columns(database, part))
+    return known[1]
+
+
+def _read_columns(database: Database, part: int) -> list[bytes]:
+    sql = "select block, signs from vector_block where project = :project and model = :model and part = :part"
+    blocks = {row["block"]: row["signs"] for row in database.rows(sql, model=MODEL, part=part)}
+    missing = bytes(_LEARNINGS * _BYTES)
+    in_order = [blocks.get(block, missing) for block in range(max(blocks, default=-1) + 1)]
+    starts = range(0, _LEARNINGS * _BYTES, _LEARNINGS)
+    return [b"".join([signs[start : start + _LEARNINGS] for signs in in_order]) for start in starts]
 
 
 def _tables(vector: bytes) -> list[bytes]:

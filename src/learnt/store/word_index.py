@@ -26,13 +26,14 @@ _SURROGATES, _SURROGATES_END = 0xD800, 0xE000
 _PAIRS, _SECONDS, _COUNT_OF_SECONDS = 0xF0000, 0x100000, 0x10000
 _SINGLES = _PAIRS - _FIRST - (_SURROGATES_END - _SURROGATES)
 _MAX_KNOWN = 200_000
-COMPARED = 2  # so many times more learnings than wanted are compared by how often they hold the words
 
 _COUNT = """
     insert into word (project, word, learnings)
     values (?, ?, ?)
         on conflict (project, word) do update set learnings = learnings + excluded.learnings
 """
+
+_POSTINGS = "select rowid as number, ? as weight from learning_index where learning_index match ? and rowid > ?"
 
 
 def encode(number: int) -> str:
@@ -67,6 +68,8 @@ class WordIndex:
         """The words that characters stand for, after a space each, as far as they have been looked up."""
         self._translation: dict[int, str] = {}
         """The same for `str.translate`, without pairs."""
+        self._has_pairs = False
+        """Whether what was looked up last has pairs of characters, which take longer."""
         self._known: dict[str, str] = {}
         """The characters that stand for words that were counted lately."""
         self._known_at: object = None
@@ -116,8 +119,8 @@ class WordIndex:
             "insert into learning_index (learning_index, rowid, words) values ('delete', ?, ?)",
             (number, _as_tokens(words)),
         )
-        self._spell([words])
-        distinct = {self._spelt[letter] for letter in {*_letters_of(words)} - {_FIELD_END}}
+        self._spell(words)
+        distinct = {self._spelt[letter] for letter in {*_split_pairs(words)} - {_FIELD_END}}
         return sorted(word[1:] for word in distinct if word), length
 
     def forget(self) -> None:
@@ -138,30 +141,22 @@ class WordIndex:
         tokens = {word: next(decode(letters[word])) for word in weights if word in letters}
         if not tokens:
             return []
-        parts = " union all ".join(
-            f"select rowid as number, {weights[word]!r} as weight from learning_index "
-            f"where learning_index match '{token}' and rowid > :floor"
-            for word, token in tokens.items()
-        )
+        # With parameters, texts with equally many words have the same statement, which is prepared once.
+        parts = " union all ".join([_POSTINGS] * len(tokens))
         sql = f"""
             select number
               from ({parts})
              group by number
              order by sum(weight) desc, number desc
-             limit :limit
+             limit ?
         """
-        most = limit if limit < 0 else limit * COMPARED
-        numbers = [number for (number,) in self._connection.execute(sql, {"floor": floor, "limit": most})]
-        if limit < 0 or len(numbers) <= limit:
-            return numbers
-        by_letters = {letters[word]: weights[word] for word in tokens}
-        scores = {number: _score(words, by_letters) for number, words, _ in self._read(numbers)}
-        return sorted(scores, key=lambda number: (scores[number], number), reverse=True)
+        values = [value for word, token in tokens.items() for value in (weights[word], str(token), floor)]
+        return [number for (number,) in self._connection.execute(sql, (*values, limit))]
 
     def read(self, numbers: Sequence[int]) -> dict[int, tuple[dict[str, str] | None, Any]]:
         """Return the words of each field and the lengths of learnings; None for words that cannot be read."""
         rows = self._read(numbers)
-        self._spell([words for _, words, _ in rows if isinstance(words, str)])
+        self._spell("".join([words for _, words, _ in rows if isinstance(words, str)]))
         return {number: (self._texts(words), length) for number, words, length in rows}
 
     def _read(self, numbers: Sequence[int]) -> list[tuple[Any, ...]]:
@@ -172,8 +167,8 @@ class WordIndex:
         """Return the words of each field; None if they cannot be read."""
         if not isinstance(words, str):
             return None
-        if _has_pairs(words):
-            spelt = "".join([self._spelt.get(letter, letter) for letter in _letters_of(words)])
+        if self._has_pairs:
+            spelt = "".join([self._spelt.get(letter, letter) for letter in _split_pairs(words)])
         else:
             spelt = words.translate(self._translation)
         texts = [text[1:] for text in spelt.split(_FIELD_END)]
@@ -184,12 +179,14 @@ class WordIndex:
         rows = self._connection.execute(sql, (self._project, json.dumps([*words], ensure_ascii=False)))
         return {word: encode(number) for word, number in rows}
 
-    def _spell(self, texts: Sequence[str]) -> None:
-        """Look up the words that the characters of texts stand for."""
+    def _spell(self, text: str) -> None:
+        """Look up the words that the characters of a text stand for."""
         if len(self._spelt) > _MAX_KNOWN:
             self._forget_spelling()
+        self._has_pairs = bool(text) and max(text) >= chr(_PAIRS)
         known = self._spelt
-        unknown = [letter for letter in {*_letters_of("".join(texts))} if letter not in known and letter != _FIELD_END]
+        letters = {*_split_pairs(text)} if self._has_pairs else {*text}
+        unknown = [letter for letter in letters if letter not in known and letter != _FIELD_END]
         if unknown:
             self._spelt.update(dict.fromkeys(unknown, ""))  # a damaged file may lack some
             sql = "select number, word from word where number in (select value from json_each(?))"
@@ -203,16 +200,8 @@ class WordIndex:
         self._translation.clear()
 
 
-def _has_pairs(text: str) -> bool:
-    return bool(text) and max(text) >= chr(_PAIRS)
-
-
-def _letters_of(text: str) -> Iterable[str]:
-    """Return the characters of a text, pairs together."""
-    return _split_pairs(text) if _has_pairs(text) else text
-
-
 def _split_pairs(text: str) -> Iterator[str]:
+    """Yield the characters of a text, pairs together."""
     letters = iter(text)
     for letter in letters:
         yield letter + next(letters, "") if letter >= chr(_PAIRS) else letter
@@ -222,15 +211,3 @@ def _as_tokens(words: str) -> str:
     """Return the distinct numbers of words, separated by spaces."""
     numbers = set(decode(words.replace(_FIELD_END, "")))
     return " ".join(map(str, sorted(numbers)))
-
-
-def _score(words: object, weights: Mapping[str, float]) -> float:
-    """Return how well words match: further occurrences of a word add less."""
-    if not isinstance(words, str):
-        return 0.0
-    score = 0.0
-    for letters, weight in weights.items():
-        times = words.count(letters)
-        if times:
-            score += weight * times / (times + 1.0)
-    return score

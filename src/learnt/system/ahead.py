@@ -6,6 +6,7 @@ processor, or no way to copy a process, the work is done in this process.
 
 from __future__ import annotations
 
+import gc
 import marshal
 import os
 import pickle
@@ -91,6 +92,7 @@ class _Copy:
 def _serve(work: Callable[[Any], Any], source: int, target: int) -> None:
     """Work in the copy until the other end is closed, and leave without any of the usual farewells."""
     code = 1
+    gc.disable()  # looking at all objects of the copy would also copy their memory
     try:
         with os.fdopen(source, "rb") as requests, os.fdopen(target, "wb") as answers:
             while content := _read(requests):

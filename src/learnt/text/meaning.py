@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from binascii import crc32
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from mmap import ACCESS_READ, mmap
 from operator import mul
@@ -104,9 +104,11 @@ def _scale(numbers: list[int], zero: int) -> bytes | None:
         return None
     factor = _LENGTH / square**0.5
     shift = 128.5 - zero * factor
-    if min(numbers) * factor + shift < 1 or max(numbers) * factor + shift >= 256:
-        return _ROW.pack(*[max(-127, min(127, round((number - zero) * factor))) for number in numbers])
-    return bytes([int(number * factor + shift) for number in numbers]).translate(_SIGN_FLIPPED)
+    rounded = [int(number * factor + shift) for number in numbers]
+    try:
+        return bytes(rounded).translate(_SIGN_FLIPPED)
+    except ValueError:  # a number is too large for a byte
+        return bytes([max(1, min(255, number)) for number in rounded]).translate(_SIGN_FLIPPED)
 
 
 def likeness(one: bytes, other: bytes) -> float:
@@ -114,10 +116,27 @@ def likeness(one: bytes, other: bytes) -> float:
     return float(sum(map(mul, _ROW.unpack(one), _ROW.unpack(other)))) / (_LENGTH * _LENGTH)
 
 
-def likenesses(one: bytes, others: Iterable[bytes]) -> list[float]:
+def likenesses(one: bytes, others: Sequence[bytes]) -> list[float]:
     """Return how alike one text is to each of the others."""
+    # For each dimension, the others' numbers are parts of one long number, so that they are multiplied together. Every
+    # number has 128 added to it, because the parts must not be negative.
+    joined = b"".join(others).translate(_SIGN_FLIPPED)
+    parts = bytearray(4 * len(others))
     numbers = _ROW.unpack(one)
-    return [sum(map(mul, numbers, _ROW.unpack(other))) / (_LENGTH * _LENGTH) for other in others]
+    positive = negative = 0
+    for place, number in enumerate(numbers):
+        parts[::4] = joined[place::DIMENSIONS]
+        if number > 0:
+            positive += number * int.from_bytes(parts, "little")
+        elif number < 0:
+            negative -= number * int.from_bytes(parts, "little")
+    surplus = 128 * sum(numbers)
+    pairs = zip(_split(positive, len(parts)), _split(negative, len(parts)), strict=True)
+    return [(more - less - surplus) / (_LENGTH * _LENGTH) for more, less in pairs]
+
+
+def _split(total: int, length: int) -> list[int]:
+    return memoryview(total.to_bytes(length, "little")).cast("I").tolist()
 
 
 def signature(vector: bytes) -> int:
