@@ -147,7 +147,7 @@ def rank_wanted(project: Path, *, with_cues: bool, parts: str, by_sentence: bool
             texts = [sentence.text for sentence in read_sentences(prompt["prompt"])] if by_sentence else []
             asked = [vector for text in texts or [prompt["prompt"]] if (vector := embed(words(text)))]
             scores = {
-                id: max((like for vector in asked for like in likenesses(vector, filter(None, own))), default=-1.0)
+                id: max((like for vector in asked for like in likenesses(vector, [*filter(None, own)])), default=-1.0)
                 for id, own in vectors.items()
             }
             yield min(sum(score > scores[id] for score in scores.values()) + 1 for id in prompt["wanted"])

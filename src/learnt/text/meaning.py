@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from binascii import crc32
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 from functools import cache, lru_cache
 from mmap import ACCESS_READ, mmap
 from operator import mul
@@ -116,7 +116,7 @@ def likeness(one: bytes, other: bytes) -> float:
     return float(sum(map(mul, _ROW.unpack(one), _ROW.unpack(other)))) / (_LENGTH * _LENGTH)
 
 
-def likenesses(one: bytes, others: Sequence[bytes]) -> list[float]:
+def likenesses(one: bytes, others: Collection[bytes]) -> list[float]:
     """Return how alike one text is to each of the others."""
     # For each dimension, the others' numbers are parts of one long number, so that they are multiplied together. Every
     # number has 128 added to it, because the parts must not be negative.
