@@ -16,6 +16,7 @@ import math
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -27,7 +28,6 @@ ROOT = Path(__file__).resolve().parent.parent
 COEFFICIENTS = ROOT / "src" / "learnt" / "recall" / "coefficients.py"
 NAMES = ("words", "rarest", "meaning", "self_meaning", "cued", "trigger")
 FINE_WEIGHT = 0.3  # what is not amiss speaks for a learning, but less than what is wanted
-ROUNDS = 2  # the features of a search depend a little on the coefficients
 RIDGE = 1e-3
 DAY_MS = 86_400_000
 BEGINNING_MS = 1_790_000_000_000
@@ -51,10 +51,10 @@ class Row(NamedTuple):
 
 
 class Said(NamedTuple):
-    """A prompt, and the learnings in its brief."""
+    """A prompt, and the learnings in its brief with their relevance."""
 
     prompt: dict[str, Any]
-    ids: list[str]
+    ids: dict[str, float]
 
 
 Group = list[Row]  # all learnings for one prompt
@@ -65,6 +65,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="write the coefficients fitted to all projects")
     parser.add_argument("--bars", default="", help="show the figures for these values of `brief_relevance`, too")
     parser.add_argument("--no-table", action="store_true", help="do not fit without each project")
+    parser.add_argument("--only", default="", help="show only these projects in the table (they are still fitted to)")
     options = parser.parse_args()
     projects = [read_project(folder) for folder in find_folders()]
     find.BY_SENTENCE = find.BY_SELF = max(len(project.learnings) for project in projects)  # compare every learning
@@ -78,7 +79,8 @@ def main() -> None:
             for cues in (False, True)
         }
         if not options.no_table:
-            show_table(projects, stores, [float(bar) for bar in options.bars.split(",") if bar])
+            shown = [project for project in projects if not options.only or project.name in options.only.split(",")]
+            show_table(projects, shown, stores, [float(bar) for bar in options.bars.split(",") if bar])
         fit_to(projects, stores)
     if options.write:
         write_coefficients()
@@ -121,8 +123,12 @@ class Store:
         learning = self._memory.add(entry["title"], cues=cues, created_at=created_at, **given)
         self._names[learning.id] = entry["id"]
 
-    def measure(self) -> Iterator[Group]:
-        """Yield what speaks for each learning, for each prompt."""
+    @cached_property
+    def groups(self) -> list[Group]:
+        """What speaks for each learning, for each prompt; this does not depend on the coefficients."""
+        return [*self._measure()]
+
+    def _measure(self) -> Iterator[Group]:
         for prompt in self._project.prompts:
             hits = self._memory.search(
                 prompt["prompt"], limit=len(self._names), min_confidence=0, paths=prompt.get("paths") or ()
@@ -131,8 +137,8 @@ class Store:
             nothing = (0.0,) * len(NAMES)
             yield [_label(prompt, name, found.get(name, nothing)) for name in self._names.values()]
 
-    def brief(self, bar: float) -> list[Said]:
-        """Return what briefs say for each prompt, if the bar is there."""
+    def brief(self) -> list[Said]:
+        """Return what briefs say for each prompt."""
         self._briefs += 1
         said = []
         for prompt in self._project.prompts:
@@ -140,8 +146,10 @@ class Store:
                 prompt["prompt"], task=f"task_{prompt['id'].lower()}x{self._briefs}", paths=prompt.get("paths") or ()
             )
             considered = {entry["id"]: entry for entry in brief.receipt["considered"]}
-            ids = [id for id in brief.learning_ids if considered[id]["trigger"] or considered[id]["relevance"] >= bar]
-            said.append(Said(prompt, [self._names[id] for id in ids]))
+            entries = [considered[id] for id in brief.learning_ids]
+            said.append(
+                Said(prompt, {self._names[one["id"]]: 1.0 if one["trigger"] else one["relevance"] for one in entries})
+            )
         return said
 
 
@@ -153,20 +161,29 @@ def _label(prompt: dict[str, Any], name: str, features: tuple[float, ...]) -> Ro
     return Row(features, 0, 1.0)
 
 
-def show_table(projects: Sequence[Project], stores: dict[tuple[str, bool], Store], bars: Sequence[float]) -> None:
+def show_table(
+    projects: Sequence[Project],
+    shown: Sequence[Project],
+    stores: dict[tuple[str, bool], Store],
+    bars: Sequence[float],
+) -> None:
     """Print what briefs say in each project, with coefficients that were fitted to the others."""
-    bars = bars or [0.0]
-    everything: dict[tuple[float, bool], list[Said]] = {}
+    everything: dict[bool, list[Said]] = {False: [], True: []}
     print("| project | cues | bar | hit | precision | silent | said |\n|---|---|--:|--:|--:|--:|--:|")
-    for project in projects:
+    for project in shown:
         fit_to([other for other in projects if other is not project], stores)
         for cues in (False, True):
-            for bar in bars:
-                said = stores[project.name, cues].brief(bar)
-                everything.setdefault((bar, cues), []).extend(said)
-                show_row(project.name, cues, bar, said)
-    for (bar, cues), said in sorted(everything.items()):
-        show_row("all", cues, bar, said)
+            said = stores[project.name, cues].brief()
+            everything[cues] += said
+            show_rows(project.name, cues, bars, said)
+    for cues, said in everything.items():
+        show_rows("all", cues, bars, said)
+
+
+def show_rows(name: str, cues: bool, bars: Sequence[float], said: Sequence[Said]) -> None:
+    for bar in bars or [0.0]:
+        above = [Said(one.prompt, {id: value for id, value in one.ids.items() if value >= bar}) for one in said]
+        show_row(name, cues, bar, above)
 
 
 def show_row(name: str, cues: bool, bar: float, said: Sequence[Said]) -> None:
@@ -182,25 +199,22 @@ def show_row(name: str, cues: bool, bar: float, said: Sequence[Said]) -> None:
 
 def fit_to(projects: Sequence[Project], stores: dict[tuple[str, bool], Store]) -> None:
     """Fit the coefficients to some projects; from then on the product uses them."""
-    for _ in range(ROUNDS):
-        groups = [
-            group for project in projects for cues in (False, True) for group in stores[project.name, cues].measure()
-        ]
-        rows = [row for group in groups for row in group]
-        use(fit(rows))
-        strengths = [
-            [Features(**cast(Any, dict(zip(NAMES, row.features, strict=True)))).strength() for row in group]
-            for group in groups
-        ]
-        second = [
-            Row((strength, margin), row.wanted, row.weight)
-            for group, some in zip(groups, strengths, strict=True)
-            for row, strength, margin in zip(group, some, list_margins(some), strict=True)
-        ]
-        intercept, strength, margin = fit(second)
-        coefficients.PROBABILITY_INTERCEPT = round(intercept, 3)
-        coefficients.PROBABILITY_STRENGTH = round(strength, 3)
-        coefficients.PROBABILITY_MARGIN = round(margin, 3)
+    used = [stores[project.name, cues] for project in projects for cues in (False, True)]
+    groups = [group for store in used for group in store.groups]
+    use(fit([row for group in groups for row in group]))
+    strengths = [
+        [Features(**cast(Any, dict(zip(NAMES, row.features, strict=True)))).strength() for row in group]
+        for group in groups
+    ]
+    second = [
+        Row((strength, margin), row.wanted, row.weight)
+        for group, some in zip(groups, strengths, strict=True)
+        for row, strength, margin in zip(group, some, list_margins(some), strict=True)
+    ]
+    intercept, strength, margin = fit(second)
+    coefficients.PROBABILITY_INTERCEPT = round(intercept, 3)
+    coefficients.PROBABILITY_STRENGTH = round(strength, 3)
+    coefficients.PROBABILITY_MARGIN = round(margin, 3)
 
 
 def use(values: Sequence[float]) -> None:

@@ -52,6 +52,7 @@ _LENGTH_WEIGHT = 0.75
 BY_SENTENCE = 24  # so many candidates are compared with each sentence
 BY_SELF = 10  # so many of them by title and cues
 _MIN_PREFIX, _MAX_COMPLETIONS = 4, 5
+_MIN_LIKENESS = 0.2  # any two texts are a little alike
 SEMANTIC_WEIGHT = 0.4
 
 
@@ -273,8 +274,8 @@ class _Search:
             if self._vector is None or not here:
                 continue
             vectors = index.read_vectors(source.database, [*here])
-            for id, likeness in zip(vectors, likenesses(self._vector, vectors.values()), strict=True):
-                here[id].likeness = max(0.0, likeness)
+            for id, likeness in zip(vectors, likenesses(self._vector, [*vectors.values()]), strict=True):
+                here[id].likeness = likeness if likeness >= _MIN_LIKENESS else 0.0
         self._best_words = max((one.by_words for one in self._found.values()), default=0.0)
         self._best_likeness = max((one.likeness for one in self._found.values()), default=0.0)
 
