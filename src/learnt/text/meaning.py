@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from binascii import crc32
 from bisect import bisect_left
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from mmap import ACCESS_READ, mmap
 from operator import mul
@@ -24,6 +24,7 @@ _PATH = os.path.join(os.path.dirname(__file__), "meaning.bin")
 _HEADER = Struct("<8sHHI")  # mark, dimensions, steps of rarity per unit, number of stems
 _ROW = Struct(f"{DIMENSIONS}b")
 _LENGTH = 400.0  # the length of every vector: its numbers rarely exceed ±127, and rounding hardly changes likeness
+_MANY = 20  # so many vectors are compared faster together
 _SIGN_FLIPPED = bytes(number ^ 128 for number in range(256))
 _SIGNS = bytes(b"01"[number > 127] for number in range(256))
 
@@ -116,12 +117,15 @@ def likeness(one: bytes, other: bytes) -> float:
     return float(sum(map(mul, _ROW.unpack(one), _ROW.unpack(other)))) / (_LENGTH * _LENGTH)
 
 
-def likenesses(one: bytes, others: Collection[bytes]) -> list[float]:
+def likenesses(one: bytes, others: Iterable[bytes]) -> list[float]:
     """Return how alike one text is to each of the others."""
+    others = list(others)
+    if len(others) < _MANY:
+        return [likeness(one, other) for other in others]
     # For each dimension, the others' numbers are parts of one long number, so that they are multiplied together. Every
     # number has 128 added to it, because the parts must not be negative.
     joined = b"".join(others).translate(_SIGN_FLIPPED)
-    parts = bytearray(4 * len(others))
+    parts = bytearray(4 * (len(joined) // DIMENSIONS))
     numbers = _ROW.unpack(one)
     positive = negative = 0
     for place, number in enumerate(numbers):
