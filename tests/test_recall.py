@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from learnt import Memory, WrongRequest
 from learnt.recall.find import MAX_POSTINGS, query_words, words_to_look_up
-from learnt.store import index, learnings, word_index
+from learnt.store import bulk, index, word_index
 from learnt.text.triggers import Situation, SituationMatcher, anchor_of
 from learnt.text.words import indexed_words, mark, stem, words
 from tests.support.postgres import PostgresServer
@@ -411,7 +411,7 @@ def test_learnings_of_before_the_index_are_found_after_the_migration(memory: Mem
         index.clear(database)
     assert memory.search("stored") == []
     with memory.context.store.transaction():
-        learnings.index_anew(database)
+        bulk.index_anew(database)
     assert memory.search("stored")[0].learning.id == learning.id
 
 

@@ -340,15 +340,27 @@ class _Search:
 
     def _compare_with_titles_and_cues(self) -> None:
         """Determine for the strongest candidates how like a sentence is to what they say they are about."""
-        best = sorted(self._found.values(), key=_rank_by_strength)[:BY_SELF] if self._vectors else []
+        best = sorted(self._found.values(), key=_rank_by_strength)[:BY_SELF]
         for one, learning in self._read(best):
-            units = [embed(words(text)) for text in (learning.title, *learning.all_cues)]
-            one.self_meaning = estimate_self_meaning([max(likenesses(unit, self._vectors)) for unit in units if unit])
+            units = map(words, (learning.title, *learning.all_cues))
+            one.self_meaning = estimate_self_meaning([self._liken(unit) for unit in units if unit])
             one.update_strength()
 
+    def _liken(self, unit: Sequence[str]) -> float:
+        """Return how like the best sentence is to a title or cue: by meaning, or by its words if none is known."""
+        vector = embed(unit) if self._vectors else None
+        if vector is not None:
+            return max(likenesses(vector, self._vectors))
+        return max((len(sentence.intersection(unit)) / len(set(unit)) for sentence in self._sentences), default=0.0)
+
     def _list_vectors(self) -> list[bytes]:
-        """Return the vectors of the sentences that say the most."""
-        return self._query.list_vectors([sum(map(self._weights.__getitem__, sentence)) for sentence in self._sentences])
+        """Return the vectors of the sentences that say the most; those that no learning shares a word with come last."""
+        known = {word for word, count in self._total.frequencies.items() if count} - EVERYDAY
+
+        def weigh(sentence: frozenset[str]) -> float:
+            return 0.0 if sentence.isdisjoint(known) else sum(map(self._weights.__getitem__, sentence))
+
+        return self._query.list_vectors([*map(weigh, self._sentences)])
 
     def _read(self, found: Iterable[_Found]) -> list[tuple[_Found, Learning]]:
         """Return candidates with their learnings; without those that have just been purged."""
