@@ -560,6 +560,8 @@ def _choice_entry(choice: Choice, no_room: Sequence[str]) -> dict[str, Any]:
         "confidence": hit.learning.confidence,
         "trigger": hit.trigger,
         "left_out": left_out,
+        **({"part": hit.part} if hit.part else {}),
+        **({"features": {name: round(value, 3) for name, value in hit.features.items()}} if hit.features else {}),
     }
 
 

@@ -16,9 +16,10 @@ from learnt.clients.kit import run as programs
 from learnt.clients.kit.run import RunReport, plain_text
 from learnt.debrief.sigils import read_sigils
 from learnt.errors import LearntError, NotTrusted, TryAgain, WrongRequest
+from learnt.flow.task_parts import read_spec
 from learnt.loop import agents, folders, verify
 from learnt.loop.agents import AgentRun
-from learnt.loop.prompt import Earlier, compose, read_spec
+from learnt.loop.prompt import Earlier, compose
 from learnt.memory import Memory
 from learnt.model import Claim, Debrief, Failure, Task, Value
 from learnt.settings import Model, Settings

@@ -92,6 +92,23 @@ def find_each(
     return search.find()
 
 
+def measure(sources: Sequence[Source], situation: Situation, which: Filter, id: str) -> tuple[Hit | None, Hit | None]:
+    """Return the hit for one learning, whether `which` allows it or not, and the best hit for any other one."""
+    search = _Search(sources, situation, which, [], SEMANTIC_WEIGHT, also=id)
+    return search.measure(id)
+
+
+def weigh_cue(sources: Sequence[Source], cue: str) -> tuple[float, float]:
+    """Return the weight of all words that a learning would share with a text if it had this cue, and of the rarest."""
+    wanted = [*dict.fromkeys(words(cue))]
+    total = _add_up([index.counts(source.database, wanted) for source in sources])
+    weights = [
+        EVERYDAY_WEIGHT if word in EVERYDAY else weigh_word(word, total.frequencies.get(word, 0) + 1, total.learnings)
+        for word in wanted
+    ]
+    return sum(weights), max(weights, default=0.0)
+
+
 def find_nearest(database: Database, text: str, which: Filter, *, limit: int) -> list[Hit]:
     """Return the learnings that are most like a text by words and meaning, best first, whatever their triggers."""
     search = _Search([Source(database=database, scope="")], Situation(text=text), which, [], SEMANTIC_WEIGHT)
@@ -148,8 +165,11 @@ class _Search:
         which: Filter,
         parts: Sequence[Wanted],
         semantic_weight: float,
+        *,
+        also: str = "",
     ) -> None:
         self._sources, self._which, self._parts = sources, which, parts
+        self._also = also
         self._semantic_weight = semantic_weight
         self._query = Query(situation.text)
         self._counts = [index.counts(source.database, _with_joined(self._query.words)) for source in sources]
@@ -194,6 +214,17 @@ class _Search:
         hits = self._make_hits(read)
         return [hits[one.candidate.id] for one in best if one.candidate.id in hits]
 
+    def measure(self, id: str) -> tuple[Hit | None, Hit | None]:
+        """Return the hit for one learning, and the best hit for any other one."""
+        self._score()
+        self._estimate_strengths()
+        best = sorted(self._found.values(), key=_rank_by_strength)[:BY_SENTENCE]
+        read = self._read({one.candidate.id: one for one in (*best, *map(self._found.get, [id])) if one}.values())
+        self._compare_with_titles_and_cues(read)
+        hits = self._make_hits(read)
+        others = sorted((hit for other, hit in hits.items() if other != id), key=lambda hit: -hit.relevance)
+        return hits.get(id), others[0] if others else None
+
     def _find_forms(self) -> dict[str, tuple[str, ...]]:
         """Return the words of the text that no learning contains, with the forms of them that learnings contain.
 
@@ -227,6 +258,7 @@ class _Search:
         others = [*triggers]
         if self._vector is not None and self._semantic_weight:
             others += [id for id, _ in index.find_by_meaning(database, self._vector, self._which, limit=_BY_MEANING)]
+        others += [self._also] if self._also else []
         missing = [id for id in dict.fromkeys(others) if id not in candidates]
         candidates.update((one.id, one) for one in (index.read_candidates(database, missing) if missing else ()))
         for id, candidate in candidates.items():

@@ -9,9 +9,9 @@ from typing import Any
 from learnt.doors.cli.arguments import Arguments, Parser, open_memory, print_result, report_redactions
 from learnt.doors.output import format_time, paint, say, show_json, show_table
 from learnt.errors import WrongRequest
+from learnt.flow.task_parts import read_spec
 from learnt.flow.tasks import ENDED
 from learnt.loop.attempt import build_prompt
-from learnt.loop.prompt import read_spec
 from learnt.memory import Memory
 from learnt.model import TASK_STATUSES, Attempt, Failure, Task, is_id
 
