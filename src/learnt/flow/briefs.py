@@ -217,13 +217,7 @@ def brief(context: Context, request: BriefRequest) -> Brief:
         ),
         choices=choices,
         settings={**rules.as_dict(), "budget_tokens": _budget(context, request.budget_tokens)},
-        asked=asked(
-            situation,
-            goal=task.goal,
-            exclude_goal=fold(request.exclude_goal or ""),
-            only_new=request.only_new,
-            **({"parts": [part.as_entry() for part in parts]} if parts else {}),
-        ),
+        asked=_describe_request(request, task, situation, parts),
         query="\n".join((request.text, *request.or_else)),
         beside=request.beside,
         max_chars=request.max_chars,
@@ -290,6 +284,15 @@ def task_for(context: Context, request: BriefRequest, *, now: int) -> Task:
         created_at=now,
         updated_at=now,
     )
+
+
+def _describe_request(
+    request: BriefRequest, task: Task, situation: Situation, parts: Sequence[TaskPart]
+) -> dict[str, Any]:
+    """Return the request for a brief for a task for the receipt, without its text and without secrets."""
+    also = {"parts": [part.as_entry() for part in parts]} if parts else {}
+    exclude_goal = fold(request.exclude_goal or "")
+    return asked(situation, goal=task.goal, exclude_goal=exclude_goal, only_new=request.only_new, **also)
 
 
 def asked(situation: Situation, **also: Any) -> dict[str, Any]:

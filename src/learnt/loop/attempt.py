@@ -16,7 +16,6 @@ from learnt.clients.kit import run as programs
 from learnt.clients.kit.run import RunReport, plain_text
 from learnt.debrief.sigils import read_sigils
 from learnt.errors import LearntError, NotTrusted, TryAgain, WrongRequest
-from learnt.flow.task_parts import read_spec
 from learnt.loop import agents, folders, verify
 from learnt.loop.agents import AgentRun
 from learnt.loop.prompt import Earlier, compose
@@ -366,7 +365,7 @@ def build_prompt(
         task,
         brief=brief.text,
         learnings=learnings,
-        spec=read_spec(memory.root, task.spec),
+        spec=memory.tasks.read_spec(task.spec),
         prerequisites=[_summarize_earlier(memory, needed) for needed in done],
         chain=[_summarize_earlier(memory, earlier) for earlier in _chain(memory, task)],
         answers=[answer for answer in answers if answer.status == "resolved"],

@@ -9,7 +9,6 @@ from typing import Any
 from learnt.doors.cli.arguments import Arguments, Parser, open_memory, print_result, report_redactions
 from learnt.doors.output import format_time, paint, say, show_json, show_table
 from learnt.errors import WrongRequest
-from learnt.flow.task_parts import read_spec
 from learnt.flow.tasks import ENDED
 from learnt.loop.attempt import build_prompt
 from learnt.memory import Memory
@@ -58,7 +57,7 @@ def _check_spec(memory: Memory, fields: dict[str, Any]) -> None:
     if os.path.isfile(spec):
         folder = os.path.realpath(os.path.dirname(os.path.abspath(spec)))
         spec = os.path.relpath(os.path.join(folder, os.path.basename(spec)), os.path.realpath(memory.root))
-    read_spec(memory.root, spec)
+    memory.tasks.read_spec(spec)
     fields["spec"] = spec
 
 
