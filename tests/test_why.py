@@ -19,6 +19,7 @@ from learnt.flow.why import (
     WhyNot,
 )
 from learnt.model import Brief, Learning
+from learnt.recall import coefficients
 from learnt.recall.reasons import estimate_again, list_reasons
 from tests.conftest import Clock
 from tests.support.doors import Learnt
@@ -170,7 +171,7 @@ def test_a_search_says_which_option_leaves_a_learning_out(memory: Memory, drawer
 def test_the_effects_are_differences_of_the_probability() -> None:
     figures = {"words": 1.2, "rarest": 0.7, "meaning": 0.5, "self_meaning": 0.4, "cued": True, "margin": -1.0}
     effects = {reason.name: reason.effect for reason in list_reasons(figures)}
-    without = estimate_again({**figures, "words": 0.0, "margin": -1.0 - 1.114 * 1.2})
+    without = estimate_again({**figures, "words": 0.0, "margin": -1.0 - coefficients.WORDS * 1.2})
     assert effects["words"] == pytest.approx(estimate_again(figures) - without)
     assert effects["cued"] < 0
     assert effects["margin"] < 0
