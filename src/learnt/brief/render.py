@@ -561,7 +561,11 @@ def _choice_entry(choice: Choice, no_room: Sequence[str]) -> dict[str, Any]:
         "trigger": hit.trigger,
         "left_out": left_out,
         **({"part": hit.part} if hit.part else {}),
-        **({"features": {name: round(value, 3) for name, value in hit.features.items()}} if hit.features else {}),
+        **(
+            {"features": {name: round(value, 3) for name, value in hit.features.items() if value}}
+            if hit.features
+            else {}
+        ),
     }
 
 
