@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from learnt.flow.tidy import TidyReport, Upkeep
     from learnt.flow.transfer import Transfer
     from learnt.flow.warnings import WatchedCalls
+    from learnt.flow.why import Why
     from learnt.flow.worker import Worker
     from learnt.model import Brief, Claim, Debrief, Event, Failure, Hit, Learning, Triggers
     from learnt.settings import Settings
@@ -98,6 +99,8 @@ class Memory:
     """Warnings that a person dismisses or deletes."""
     cues: Cues = _room("cues", "Cues")
     """The situations in which learnings matter, asked of a model."""
+    why: Why = _room("why", "Why")
+    """Why a brief or a search says what it does."""
     calls: WatchedCalls = _room("warnings", "WatchedCalls")
     """The calls that may concern something."""
     _learnings: Learnings = _room("learnings", "Learnings")
@@ -517,15 +520,15 @@ class Memory:
 
     def explain(self, id: str) -> Brief:
         """Return a brief with its receipt; its text is rendered again if everything in it still exists."""
-        return briefs.explain(self.context, id)
+        return self.why.explain(id)
 
     def is_as_sent(self, brief: Brief) -> bool:
         """Return whether a brief's text is byte for byte the text that the agent was given."""
-        return briefs.is_as_sent(brief)
+        return self.why.is_as_sent(brief)
 
     def is_of_another_version(self, brief: Brief) -> bool:
         """Return whether a brief was rendered by another version, whose wording may differ."""
-        return briefs.is_of_another_version(brief)
+        return self.why.is_of_another_version(brief)
 
     def debrief(
         self,

@@ -93,6 +93,23 @@ def find_each(
     return search.find()
 
 
+def measure(sources: Sequence[Source], situation: Situation, which: Filter, id: str) -> tuple[Hit | None, Hit | None]:
+    """Return the hit for one learning, whether `which` allows it or not, and the best hit for any other one."""
+    search = _Search(sources, situation, which, [], SEMANTIC_WEIGHT, also=id)
+    return search.measure(id)
+
+
+def weigh_cue(sources: Sequence[Source], cue: str) -> tuple[float, float]:
+    """Return the weight of all words that a learning would share with a text if it had this cue, and of the rarest."""
+    wanted = [*dict.fromkeys(words(cue))]
+    total = _add_up([index.counts(source.database, wanted) for source in sources])
+    weights = [
+        EVERYDAY_WEIGHT if word in EVERYDAY else weigh_word(word, total.frequencies.get(word, 0) + 1, total.learnings)
+        for word in wanted
+    ]
+    return sum(weights), max(weights, default=0.0)
+
+
 def find_nearest(database: Database, text: str, which: Filter, *, limit: int) -> list[Hit]:
     """Return the learnings that are most like a text by words and meaning, best first, whatever their triggers."""
     search = _Search([Source(database=database, scope="")], Situation(text=text), which, [], SEMANTIC_WEIGHT)
@@ -167,8 +184,11 @@ class _Search:
         which: Filter,
         parts: Sequence[Wanted],
         semantic_weight: float,
+        *,
+        also: str = "",
     ) -> None:
         self._sources, self._which, self._parts = sources, which, parts
+        self._also = also
         self._semantic_weight = semantic_weight
         self._query = Query(situation.text)
         self._counts = [index.counts(source.database, _with_joined(self._query.words)) for source in sources]
@@ -213,6 +233,16 @@ class _Search:
         hits = self._make_hits(best)
         return [hits[one.candidate.id] for one in best if one.candidate.id in hits]
 
+    def measure(self, id: str) -> tuple[Hit | None, Hit | None]:
+        """Return the hit for one learning, and the best hit for any other one."""
+        self._score()
+        self._estimate_strengths()
+        self._compare_with_titles_and_cues(also=self._found.get(id))
+        best = sorted(self._found.values(), key=_rank_by_strength)[:BY_SELF]
+        hits = self._make_hits({one.candidate.id: one for one in (*best, self._found.get(id)) if one}.values())
+        others = sorted((hit for other, hit in hits.items() if other != id), key=lambda hit: -hit.relevance)
+        return hits.get(id), others[0] if others else None
+
     def _find_forms(self) -> dict[str, tuple[str, ...]]:
         """Return the words of the text that no learning contains, with the forms of them that learnings contain.
 
@@ -246,7 +276,8 @@ class _Search:
         alike: dict[str, float] = {}
         if self._vector is not None and self._semantic_weight:
             alike = dict(index.find_by_meaning(database, self._vector, self._which, limit=_BY_MEANING))
-        missing = [id for id in {**triggers, **alike} if id not in candidates]
+        also = [self._also] if self._also else []
+        missing = [id for id in dict.fromkeys((*triggers, *alike, *also)) if id not in candidates]
         candidates.update((one.id, one) for one in (index.read_candidates(database, missing) if missing else ()))
         for id, candidate in candidates.items():
             if id not in self._found:  # otherwise it is a copy of a learning in another store
@@ -338,10 +369,10 @@ class _Search:
                 one.meaning = one.self_meaning = max((one.likeness, *likenesses(vector, self._vectors)))
                 one.update_strength()
 
-    def _compare_with_titles_and_cues(self) -> None:
+    def _compare_with_titles_and_cues(self, also: _Found | None = None) -> None:
         """Determine for the strongest candidates how like a sentence is to what they say they are about."""
         best = sorted(self._found.values(), key=_rank_by_strength)[:BY_SELF]
-        for one, learning in self._read(best):
+        for one, learning in self._read([*best, *([also] if also and also not in best else [])]):
             units = map(words, (learning.title, *learning.all_cues))
             one.self_meaning = estimate_self_meaning([self._liken(unit) for unit in units if unit])
             one.update_strength()
@@ -354,7 +385,7 @@ class _Search:
         return max((len(sentence.intersection(unit)) / len(set(unit)) for sentence in self._sentences), default=0.0)
 
     def _list_vectors(self) -> list[bytes]:
-        """Return the vectors of the sentences that say the most; those that no learning shares a word with come last."""
+        """Return the vectors of the sentences that say the most; those that share no word with a learning come last."""
         known = {word for word, count in self._total.frequencies.items() if count} - EVERYDAY
 
         def weigh(sentence: frozenset[str]) -> float:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _MIN_STORE_SIZE = 100
 _RAREST = 12.0
-_MAX_MARGIN = 4.0
+MAX_MARGIN = 4.0
 EVERYDAY_WEIGHT = 0.03
 
 
@@ -62,7 +62,7 @@ def list_margins(strengths: Sequence[float]) -> list[float]:
     best, second = (*sorted(strengths, reverse=True)[:2], nothing, nothing)[:2]
     others = (second if strength == best else best for strength in strengths)
     return [
-        max(-_MAX_MARGIN, min(_MAX_MARGIN, strength - other)) for strength, other in zip(strengths, others, strict=True)
+        max(-MAX_MARGIN, min(MAX_MARGIN, strength - other)) for strength, other in zip(strengths, others, strict=True)
     ]
 
 
