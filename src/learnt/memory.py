@@ -129,10 +129,7 @@ class Memory:
 
     @classmethod
     def open_for_hook(cls, path: str | os.PathLike[str] = ".", *, clock: Callable[[], int] | None = None) -> Self:
-        """Open the store of the project that contains a folder for a hook; for a store on a server, open its mirror.
-
-        If there is no mirror yet, records are spooled for the server, and reading raises NoStore.
-        """
+        """Open a project's store for a hook; for a store on a server its mirror (reading raises NoStore without one)."""
         return cls(open_for_hook(os.fspath(path), clock=clock))
 
     @classmethod
@@ -576,10 +573,7 @@ class Memory:
         )
 
     def mark(self, learning: str, task: str, helpful: bool, *, by: str | None = None) -> Learning:
-        """Record whether a learning helped with a task that was given it; only the first mark per pair is valid.
-
-        An agent's mark (`by="agent"`) counts once per conversation, and not in the conversation that taught it.
-        """
+        """Record whether a learning helped with a task that was given it; only the first mark per pair is valid."""
         return self._learnings.mark(learning, task, helpful, by=by)
 
     def render_agent(
