@@ -129,7 +129,7 @@ class Memory:
 
     @classmethod
     def open_for_hook(cls, path: str | os.PathLike[str] = ".", *, clock: Callable[[], int] | None = None) -> Self:
-        """Open a project's store for a hook; for a store on a server its mirror (reading raises NoStore without one)."""
+        """Open a store for a hook; for a store on a server its mirror (without one, reading raises NoStore)."""
         return cls(open_for_hook(os.fspath(path), clock=clock))
 
     @classmethod
