@@ -87,6 +87,7 @@ def _examine_project(
         yield Diagnosis.problem("store", detail, "`git rm -r --cached .learnt`, then `git add .learnt/learnings*`")
     yield from _examine_work(here, settings, open_tasks=sum(task.status not in ENDED for task in tasks))
     yield from _examine_provider(settings, project.user_settings_file(dict(os.environ)))
+    yield from store.examine_encoder(settings)
     yield from store.examine_agents(configuration)
     yield from store.examine_learnings_file(here.root)
     for detail, remedy in check_prompts(store.folder, {task.type for task in tasks}):

@@ -423,7 +423,8 @@ class Memory:
         *,
         limit: int = 10,
         min_confidence: float = 0.5,
-        strategy: str = "hybrid",
+        strategy: str = "",
+        semantic_weight: float | None = None,
         status: str | None = "active",
         domain: str | None = None,
         category: str | None = None,
@@ -434,8 +435,10 @@ class Memory:
         task_type: str = "",
         asked_by: str = "",
     ) -> list[Hit]:
-        """Return the learnings that match a text, best first: triggered learnings, then learnings that share words.
+        """Return the learnings that match a text, best first: triggered learnings, then by words and meaning.
 
+        `strategy` is `hybrid`, `bm25` or `semantic`, `semantic_weight` how much meaning counts in a hybrid search, from
+        0 to 1; by default the settings under [search] decide.
         `paths`, `command`, `tools` and `task_type` describe what is about to happen. `asked_by` is `person` or, for an
         agent, `tool`; the search is then counted.
         """
@@ -444,6 +447,8 @@ class Memory:
             limit=limit,
             min_confidence=min_confidence,
             strategy=strategy,
+            semantic_weight=semantic_weight,
+            by_settings=True,
             status=status,
             domain=domain,
             category=category,

@@ -68,6 +68,13 @@ class Settings(Value):
     agents: Mapping[str, tuple[str, ...]] = AGENTS
     stuck_after: int = 3
     summarise_above: int = 200
+    search_strategy: str = "hybrid"
+    search_semantic_weight: float = 0.4
+    search_encoder: str = "embedded"
+    search_encoder_weight: float = 0.4
+    search_encoder_key: str = ""
+    search_encoder_deadline_ms: int = 3_000
+    search_encoder_price: float = 0.0
     strategy: str = "learned"
     models: tuple[Model, ...] = ()
     work_agent: str = "claude"
@@ -280,6 +287,50 @@ SETTINGS = (
         "Whether your model (`model.provider`) writes cues for learnings that have none: `manual` (only when you run "
         "`learnt cues`) or `auto` (by the worker, in at most one call an hour, under the spending cap).",
         choices=("manual", "auto"),
+        by="person",
+    ),
+    Setting(
+        "search.strategy",
+        "How `learnt search`, `Memory.search` and the tool `recall` find learnings: `hybrid` (by words and meaning), "
+        "`bm25` (by words only) or `semantic` (by meaning only).",
+        choices=("hybrid", "bm25", "semantic"),
+    ),
+    Setting(
+        "search.semantic_weight",
+        "How much meaning counts in a hybrid search, from 0 to 1; words count for the rest. Briefs do not use it.",
+        most=1,
+    ),
+    Setting(
+        "search.encoder",
+        "What a search compares meanings with: `embedded` (the table that comes with learnt), `onnx:FOLDER` (a "
+        "sentence model in a folder), `openai:MODEL@ADDRESS` (any service with OpenAI's embeddings) or "
+        "`ollama:MODEL@ADDRESS`. A service is sent the text of all learnings and searches, without secrets. Briefs and "
+        "hooks always use the embedded table.",
+        example="ollama:nomic-embed-text@http://localhost:11434",
+        by="person",
+    ),
+    Setting(
+        "search.encoder_weight",
+        "How much meaning counts in a hybrid search with an `encoder`, from 0 to 1.",
+        most=1,
+    ),
+    Setting(
+        "search.encoder_key",
+        "The name of the environment variable with the service's key. Empty: OPENAI_API_KEY for OpenAI's own service, "
+        "no key for any other.",
+        example="MY_SERVICE_KEY",
+        by="person",
+    ),
+    Setting(
+        "search.encoder_deadline_ms",
+        "After how many milliseconds a search stops waiting for the encoder and uses the embedded table.",
+        least=1,
+        by="lower",
+    ),
+    Setting(
+        "search.encoder_price",
+        "The price of a million tokens of the encoder, in USD. Above 0, each call is recorded, and the caps of "
+        "`model.daily_cap_usd` and `model.monthly_cap_usd` apply.",
         by="person",
     ),
     Setting(

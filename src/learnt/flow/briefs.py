@@ -35,7 +35,8 @@ from learnt.model import (
     digest,
     new_id,
 )
-from learnt.recall.find import Source, Wanted, find_each, highlights
+from learnt.recall.find import SEMANTIC_WEIGHT, Source, Wanted, find_each, highlights
+from learnt.settings import Settings
 from learnt.store import PATIENCE_MS, happened, learnings, tasks
 from learnt.store.index import Filter
 from learnt.text.clean import clean, fold
@@ -53,8 +54,10 @@ if TYPE_CHECKING:
     from learnt.brief.render import Unfinished
     from learnt.flow.context import Context
     from learnt.flow.task_parts import TaskPart
+    from learnt.recall.find import Encoded
 
-STRATEGIES = ("hybrid", "words")  # both search by words; no other strategy exists yet
+STRATEGIES = {"hybrid": None, "bm25": 0.0, "words": 0.0, "semantic": 1.0}
+"""How much meaning counts in a search; None if the settings say so. `words` is an older name for `bm25`."""
 _MAX_TRUSTED = 20
 _MAX_DOUBTED = 10
 _MAX_OWN = 10
@@ -74,7 +77,10 @@ class SearchRequest(Value):
     query: str
     limit: int = 10
     min_confidence: float = 0.5
-    strategy: str = "hybrid"
+    strategy: str = ""
+    semantic_weight: float | None = None
+    by_settings: bool = False
+    """Whether the settings under [search] apply, with the encoder: for searches of people and agents."""
     status: str | None = "active"
     domain: str | None = None
     category: str | None = None
@@ -157,8 +163,7 @@ class Draft(Value):
 
 def search(context: Context, request: SearchRequest) -> list[Hit]:
     """Return the learnings that match a text, best first: triggered learnings, then learnings that share words."""
-    if request.strategy not in STRATEGIES:
-        raise WrongRequest(f"there is no strategy `{request.strategy}`", hint=f"choose one of: {', '.join(STRATEGIES)}")
+    weights = _weigh_meaning(context, request)
     check_rows(limit=request.limit)
     take_over_edits(context)
     which = Filter(
@@ -169,10 +174,36 @@ def search(context: Context, request: SearchRequest) -> list[Hit]:
         min_confidence=request.min_confidence,
     )
     situation = _situation(request, request.query, request.task_type)
-    (hits,) = _find_everywhere(context, situation, which, [Wanted(which=which, limit=request.limit)])
+    parts = [Wanted(which=which, limit=request.limit)]
+    encoded = _encode(context, situation.text, weight=weights[1]) if request.by_settings and weights[1] else None
+    (hits,) = _find_everywhere(context, situation, which, parts, semantic_weight=weights[0], encoded=encoded)
     if request.asked_by:
         _count_search(context, request.asked_by)
     return [hit.replace(highlights=highlights(hit)) for hit in hits]
+
+
+def _weigh_meaning(context: Context, request: SearchRequest) -> tuple[float, float]:
+    """Return how much meaning counts in a search, by the embedded table and by an encoder."""
+    settings = context.settings if request.by_settings else Settings()
+    strategy = request.strategy or settings.search_strategy
+    if strategy not in STRATEGIES:
+        raise WrongRequest(f"there is no strategy `{strategy}`", hint=f"choose one of: {', '.join(STRATEGIES)}")
+    given = request.semantic_weight
+    if given is not None and not 0 <= given <= 1:
+        raise WrongRequest(f"semantic_weight cannot be {given}", hint="set it to a number from 0 to 1")
+    fixed = STRATEGIES[strategy] if STRATEGIES[strategy] is not None else given
+    if fixed is not None:
+        return fixed, fixed
+    return settings.search_semantic_weight, settings.search_encoder_weight
+
+
+def _encode(context: Context, text: str, *, weight: float) -> Encoded | None:
+    """Return what a text means by the configured encoder, if there is one that can be used."""
+    if context.settings.search_encoder == "embedded":
+        return None
+    from learnt.flow.vectors import encode_query  # no hook needs an encoder
+
+    return encode_query(context, text, weight=weight)
 
 
 def brief(context: Context, request: BriefRequest) -> Brief:
@@ -387,10 +418,18 @@ def _is_stuck(context: Context, task: Task) -> bool:
     return load_module("tasks").find_stuck(context, task) is not None  # only after failures, which a hook never sees
 
 
-def _find_everywhere(context: Context, situation: Situation, which: Filter, parts: Sequence[Wanted]) -> list[list[Hit]]:
+def _find_everywhere(
+    context: Context,
+    situation: Situation,
+    which: Filter,
+    parts: Sequence[Wanted],
+    *,
+    semantic_weight: float = SEMANTIC_WEIGHT,
+    encoded: Encoded | None = None,
+) -> list[list[Hit]]:
     """Return the best hits from all stores for each part of the search."""
     sources = [Source(database=store.database, scope=store.place.scope) for store in context.sound_stores()]
-    return find_each(sources, situation, which, parts)
+    return find_each(sources, situation, which, parts, semantic_weight=semantic_weight, encoded=encoded)
 
 
 def _recall(

@@ -20,6 +20,7 @@ from learnt.config import Configuration
 from learnt.errors import LearntError, TryAgain, make_writable
 from learnt.flow import agent_categories, background, disk
 from learnt.flow.context import examine_trust, own_place, source_place, user_place
+from learnt.flow.vectors import measure_progress
 from learnt.learnings_file.read import parse
 from learnt.model import Task, Value
 from learnt.project import HOOK_LOG, Project
@@ -137,6 +138,19 @@ class StoreCheck:
                     yield Diagnosis(subject="agents", fine=remark.fine, detail=remark.detail, remedy=remark.remedy)
         except LearntError:
             return  # `examine` reports why the store cannot be read
+
+    def examine_encoder(self, settings: Settings) -> Iterator[Diagnosis]:
+        """Yield how many learnings have vectors of the configured encoder, or why it cannot be used."""
+        try:
+            with self._open() as store:
+                progress = measure_progress(store, settings)
+        except LearntError as error:
+            yield Diagnosis.from_error("encoder", error)
+            return
+        if progress is not None:
+            rest = "" if progress.done >= progress.total else "; the worker makes the others"
+            detail = f"{progress.done:,} of {progress.total:,} learnings have vectors of {progress.model}{rest}"
+            yield Diagnosis.healthy("encoder", detail)
 
     @staticmethod
     def examine_learnings_file(root: str) -> Iterator[Diagnosis]:

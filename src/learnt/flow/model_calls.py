@@ -27,7 +27,7 @@ def asks_a_model(context: Context) -> bool:
 
 def ask_model(context: Context, request: ModelRequest, *, task: str, regeneration: str, limit_s: float) -> Completion:
     """Return the model's answer; raise if no model is configured, the cap forbids the call, or no answer is usable."""
-    ledger = _CallRecorder(context, task=task, regeneration=regeneration)
+    ledger = CallRecorder(context, task=task, regeneration=regeneration)
     return complete(request, provider=get_provider(context, limit_s=limit_s), ledger=ledger)
 
 
@@ -47,7 +47,7 @@ def get_provider(context: Context, *, limit_s: float = LONG_LIMIT_S) -> Provider
     )
 
 
-class _CallRecorder:
+class CallRecorder:
     """Records calls in the project's store, and their costs for all projects of the user."""
 
     def __init__(self, context: Context, *, task: str, regeneration: str) -> None:

@@ -32,6 +32,7 @@ from learnt.flow.rules_files import refresh_marks
 from learnt.flow.successes import count_successes, observe_prevented_errors
 from learnt.flow.tidy import Upkeep
 from learnt.flow.turns import debriefed_source, record_turn
+from learnt.flow.vectors import Vectors
 from learnt.flow.warnings import WatchedCalls
 from learnt.model import Attempt, Value
 from learnt.store import mined, mirror, session_database, tasks
@@ -43,6 +44,7 @@ _SPOOL_TRIES = 2
 _LOCK_TRIES = 20
 _LOCK_PAUSE_S = 0.05
 _UPKEEP_LIMIT_S = 30.0
+_VECTORS_LIMIT_S = 300.0
 
 
 class WorkerReport(Value):
@@ -101,6 +103,7 @@ class Worker:
         report = self._read_conversations(report, remarks, deadline)
         self._count_successes(remarks, reached)
         self._ask_for_cues(remarks, deadline)
+        self._make_vectors(remarks, deadline)
         self._refresh_marks(remarks)
         self._tidy(remarks, deadline)
         self._update_files(remarks, deadline)
@@ -157,6 +160,13 @@ class Worker:
         """Ask the model for cues, if the settings let the worker do so."""
         try:
             Cues(self._context).ask_by_itself(limit_s=max(0.1, deadline - time.monotonic()))
+        except LearntError as error:
+            remarks.append(_format_error(error))
+
+    def _make_vectors(self, remarks: list[str], deadline: float) -> None:
+        """Make the vectors that the configured encoder lacks; what remains is left for the next worker."""
+        try:
+            Vectors(self._context).build(limit_s=min(_VECTORS_LIMIT_S, deadline - time.monotonic()))
         except LearntError as error:
             remarks.append(_format_error(error))
 

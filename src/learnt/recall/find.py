@@ -5,9 +5,10 @@ to look up, so they are looked up first, until there are enough candidates. Comm
 candidates. Learnings that mean something similar are found without any common word.
 
 A hit has two figures. Its `score` orders a search: BM25 and likeness of meaning, both in relation to the best
-candidate, added with weights. Its `relevance` decides about a brief: the probability that it is wanted
-(`relevance.py`). All stores count as one, so that a hit in one store can be compared with a hit in another. The same
-arguments always produce the same order: nothing here reads the clock or the settings.
+candidate, added with weights; an encoder's vectors can replace those of the embedded table. Its `relevance` decides
+about a brief: the probability that it is wanted (`relevance.py`), always by the embedded table. All stores count as
+one, so that a hit in one store can be compared with a hit in another. The same arguments always produce the same order:
+nothing here reads the clock or the settings.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from learnt.text.words import JOINED, mark, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from typing import Any
 
     from learnt.model import Learning
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from learnt.store.index import Candidate, Counts, Filter
 
 _MIN_CANDIDATES = 60
-_BY_MEANING = 30  # so many candidates are looked for by meaning
+_BY_MEANING = _BY_ENCODER = 30  # so many candidates are looked for by meaning
 _FEW = 50  # reading the words of so few learnings is faster than searching the index
 _MAX_WORDS = 300
 _MAX_LOOKED_UP = 16
@@ -54,7 +55,8 @@ _LENGTH_WEIGHT = 0.75
 BY_SENTENCE = 24  # so many candidates are compared with each sentence
 BY_SELF = 10  # so many of them by title and cues
 _MIN_PREFIX, _MAX_COMPLETIONS = 4, 5
-SEMANTIC_WEIGHT = 0.4
+SEMANTIC_WEIGHT = ENCODER_WEIGHT = 0.4
+_REST = 0.1  # how much the encoder's likeness of the least like candidate counts
 # Without a common word, texts that have nothing to do with each other are usually less alike than this.
 _MIN_LIKENESS = 0.25
 
@@ -76,6 +78,14 @@ class Source(Value):
     scope: str
 
 
+class Encoded(Value):
+    """What a text means by an encoder's model, and how much that counts."""
+
+    model: str
+    vector: bytes
+    weight: float = ENCODER_WEIGHT
+
+
 def find_each(
     sources: Sequence[Source],
     situation: Situation,
@@ -83,19 +93,23 @@ def find_each(
     parts: Sequence[Wanted],
     *,
     semantic_weight: float = SEMANTIC_WEIGHT,
+    encoded: Encoded | None = None,
 ) -> list[list[Hit]]:
     """Return the best hits for each part of a search; `which` is the filter that all parts have in common.
+
+    If `encoded` is given, it orders the hits instead of the embedded table, as soon as most candidates have vectors of
+    its model. A candidate without one is compared by the embedded table.
 
     Usually one search is enough for all parts. A part that finds too few candidates, because there are too many for the
     other parts, is searched separately.
     """
-    search = _Search(sources, situation, which, parts, semantic_weight)
+    search = _Search(sources, situation, which, parts, semantic_weight=semantic_weight, encoded=encoded)
     return search.find()
 
 
 def measure(sources: Sequence[Source], situation: Situation, which: Filter, id: str) -> tuple[Hit | None, Hit | None]:
     """Return the hit for one learning, whether `which` allows it or not, and the best hit for any other one."""
-    search = _Search(sources, situation, which, [], SEMANTIC_WEIGHT, also=id)
+    search = _Search(sources, situation, which, [], also=id)
     return search.measure(id)
 
 
@@ -112,7 +126,7 @@ def weigh_cue(sources: Sequence[Source], cue: str) -> tuple[float, float]:
 
 def find_nearest(database: Database, text: str, which: Filter, *, limit: int) -> list[Hit]:
     """Return the learnings that are most like a text by words and meaning, best first, whatever their triggers."""
-    search = _Search([Source(database=database, scope="")], Situation(text=text), which, [], SEMANTIC_WEIGHT)
+    search = _Search([Source(database=database, scope="")], Situation(text=text), which, [])
     return search.find_alike(limit)
 
 
@@ -143,7 +157,19 @@ class _Found:
     """A candidate of one store during a search, with everything that is known about it."""
 
     __slots__ = (
-        *("by_words", "candidate", "cued", "likeness", "meaning", "rarest", "self_meaning", "shares", "source"),
+        *(
+            "alike",
+            "by_meaning",
+            "by_words",
+            "candidate",
+            "cued",
+            "likeness",
+            "meaning",
+            "rarest",
+            "self_meaning",
+            "shares",
+            "source",
+        ),
         *("strength", "times", "trigger", "words"),
     )
 
@@ -153,7 +179,7 @@ class _Found:
         self.trigger = trigger
         self.times = Counter(candidate.words())
         self.shares: dict[str, float] = {}
-        self.by_words = 0.0
+        self.by_words = self.by_meaning = self.alike = 0.0
         self.likeness: Any = None  # a number, once it is known
         self.words = self.rarest = self.meaning = self.self_meaning = self.strength = 0.0
         self.cued = bool(candidate.texts.get("cues"))
@@ -183,13 +209,14 @@ class _Search:
         situation: Situation,
         which: Filter,
         parts: Sequence[Wanted],
-        semantic_weight: float,
         *,
+        semantic_weight: float = SEMANTIC_WEIGHT,
+        encoded: Encoded | None = None,
         also: str = "",
     ) -> None:
         self._sources, self._which, self._parts = sources, which, parts
         self._also = also
-        self._semantic_weight = semantic_weight
+        self._semantic_weight, self._encoded = semantic_weight, encoded
         self._query = Query(situation.text)
         self._counts = [index.counts(source.database, _with_joined(self._query.words)) for source in sources]
         forms = self._find_forms()
@@ -208,7 +235,7 @@ class _Search:
         self._vectors = self._list_vectors() if self._vector is not None else []
         self._found: dict[str, _Found] = {}
         self._learnings: dict[str, Learning] = {}
-        self._best_words = self._best_likeness = 0.0
+        self._best_words = 0.0
         self._reached_limit = False
         for number in range(len(sources)):
             self._search_source(number)
@@ -276,8 +303,12 @@ class _Search:
         alike: dict[str, float] = {}
         if self._vector is not None and self._semantic_weight:
             alike = dict(index.find_by_meaning(database, self._vector, self._which, limit=_BY_MEANING))
+        near: dict[str, float] = {}
+        if self._encoded:
+            vector, model = self._encoded.vector, self._encoded.model
+            near = dict(index.find_by_meaning(database, vector, self._which, limit=_BY_ENCODER, model=model))
         also = [self._also] if self._also else []
-        missing = [id for id in dict.fromkeys((*triggers, *alike, *also)) if id not in candidates]
+        missing = [id for id in dict.fromkeys((*triggers, *alike, *near, *also)) if id not in candidates]
         candidates.update((one.id, one) for one in (index.read_candidates(database, missing) if missing else ()))
         for id, candidate in candidates.items():
             if id not in self._found:  # otherwise it is a copy of a learning in another store
@@ -330,7 +361,34 @@ class _Search:
         for one in self._found.values():
             one.likeness = max(0.0, one.likeness or 0.0)
         self._best_words = max((one.by_words for one in self._found.values()), default=0.0)
-        self._best_likeness = max((one.likeness for one in self._found.values()), default=0.0)
+        self._compare_meanings()
+
+    def _compare_meanings(self) -> None:
+        """Determine how like each candidate's meaning is in relation to the best: by the encoder, if it can be used."""
+        encoded = self._read_encoded(self._encoded) if self._encoded else {}
+        meanings: dict[str, float] = {id: one.likeness for id, one in self._found.items()}
+        floor = 0.0
+        if self._encoded and 2 * len(encoded) > len(meanings):
+            self._semantic_weight = self._encoded.weight
+            # Candidates without a vector of the encoder are compared by the embedded table, on the encoder's scale.
+            scale = sum(encoded.values()) / (sum(meanings[id] for id in encoded) or 1.0)
+            most = max(encoded.values())
+            meanings = {id: encoded.get(id, min(most, scale * likeness)) for id, likeness in meanings.items()}
+            floor = _floor_of(meanings.values())
+        span = max(meanings.values(), default=0.0) - floor
+        for id, one in self._found.items():
+            one.alike = meanings[id]
+            one.by_meaning = max(0.0, one.alike - floor) / span if span > 0 else 0.0
+
+    def _read_encoded(self, encoded: Encoded) -> dict[str, float]:
+        """Return how like the candidates are by the encoder's vectors; candidates without one are left out."""
+        found: dict[str, float] = {}
+        for number, source in enumerate(self._sources):
+            here = [id for id, one in self._found.items() if one.source == number]
+            vectors = index.read_vectors(source.database, here, model=encoded.model) if here else {}
+            whole = {id: vector for id, vector in vectors.items() if len(vector) == len(encoded.vector)}
+            found |= zip(whole, likenesses(encoded.vector, [*whole.values()]), strict=True)
+        return found
 
     def _order(self, ids: Sequence[str], part: Wanted) -> list[_Found]:
         """Return the candidates for a part, best first; without those for which nothing speaks."""
@@ -341,7 +399,7 @@ class _Search:
 
     def _is_found(self, one: _Found) -> bool:
         """Return whether a candidate belongs into the results of a search: by a trigger, by words or by meaning."""
-        return bool(one.trigger) or (self._combine(one) > 0 and (one.by_words > 0 or one.likeness >= _MIN_LIKENESS))
+        return bool(one.trigger) or (self._combine(one) > 0 and (one.by_words > 0 or one.alike >= _MIN_LIKENESS))
 
     def _rank_by_score(self, one: _Found) -> tuple[object, ...]:
         candidate = one.candidate
@@ -350,8 +408,7 @@ class _Search:
     def _combine(self, one: _Found) -> float:
         """Return a candidate's score: BM25 and likeness, each in relation to the best candidate."""
         by_words = one.by_words / self._best_words if self._best_words else 0.0
-        by_meaning = one.likeness / self._best_likeness if self._best_likeness else 0.0
-        return (1 - self._semantic_weight) * by_words + self._semantic_weight * by_meaning
+        return (1 - self._semantic_weight) * by_words + self._semantic_weight * one.by_meaning
 
     def _estimate_strengths(self) -> None:
         """Determine how much speaks for each candidate, the best ones by their best sentence."""
@@ -421,6 +478,12 @@ class _Search:
             )
             for one, learning in self._read(found)
         }
+
+
+def _floor_of(likenesses: Collection[float]) -> float:
+    """Return the likeness that counts as none: some models find all texts alike. The least like candidate has some."""
+    least, most = min(likenesses), max(likenesses)
+    return max(0.0, least - (_REST * (most - least) if most > least else most))
 
 
 def _with_scope(learning: Learning, scope: str) -> Learning:

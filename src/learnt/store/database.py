@@ -238,6 +238,17 @@ class Database:
         """Set how long a statement waits for other writers; return the previous value. It has no effect on a server."""
         return wait_ms
 
+    def prepare_extension(self) -> bool:
+        """Prepare the search for vectors by an extension of the server; return whether this was just done."""
+        return False
+
+    def put_for_extension(self, rows: Sequence[Row]) -> None:
+        """Store vectors for the extension as well, if it is used; they are removed together with the others."""
+
+    def find_by_extension(self, model: str, vector: bytes, *, limit: int) -> list[int] | None:
+        """Return the numbers of the learnings with the most similar vectors; None if there is no extension."""
+        return None
+
     def lock_words(self) -> None:
         """Within a transaction: make other writers of the word index wait until the transaction ends."""
 

@@ -13,7 +13,7 @@ from learnt.model import KINDS, STATUSES, Learning, Value
 from learnt.store import vectors
 from learnt.store.database import SEARCHED_FIELDS, CutWords, insert_statement
 from learnt.system import watched
-from learnt.text.meaning import embed
+from learnt.text.meaning import MODEL, embed
 from learnt.text.triggers import anchor_of, list_names
 from learnt.text.words import JOINED, indexed_words
 
@@ -335,14 +335,16 @@ def read_candidates(database: Database, ids: Sequence[str]) -> list[Candidate]:
     return database.readable(Candidate, database.with_words(_RANKING_COLUMNS, ids), "learning")
 
 
-def find_by_meaning(database: Database, vector: bytes, which: Filter, *, limit: int) -> list[tuple[str, float]]:
+def find_by_meaning(
+    database: Database, vector: bytes, which: Filter, *, limit: int, model: str = MODEL
+) -> list[tuple[str, float]]:
     """Return the ids of the learnings that mean something similar, most similar first, with their likeness."""
-    return vectors.find(database, vector, which.conditions(database), limit=limit)
+    return vectors.find(database, vector, which.conditions(database), limit=limit, model=model)
 
 
-def read_vectors(database: Database, ids: Sequence[str]) -> dict[str, bytes]:
-    """Return the vectors of learnings, by id; a learning without words has none."""
-    return vectors.read(database, ids)
+def read_vectors(database: Database, ids: Sequence[str], *, model: str = MODEL) -> dict[str, bytes]:
+    """Return the vectors of learnings, by id; a learning without words has none of the embedded table."""
+    return vectors.read(database, ids, model=model)
 
 
 def find_by_triggers(

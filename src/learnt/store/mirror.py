@@ -19,6 +19,7 @@ from learnt.store.spool import SpoolRecord
 from learnt.store.sqlite import ENDINGS, SqliteDatabase
 from learnt.system import files
 from learnt.system.files import Locked
+from learnt.text.meaning import MODEL
 from learnt.text.times import DAY_MS, MONTH_MS
 
 TYPE_CHECKING = False
@@ -275,7 +276,8 @@ def _fill(mirror: _NewMirror, source: Database, pending: list[SpoolRecord], *, n
             index.put_cut(target, [row for row in rows if row["learning"] not in set_aside])
         for table, key in _VECTOR_TABLES.items():
             for rows in _pages(source, table, key, start=-1):
-                _insert(target, table, rows)
+                # Hooks use the embedded table only.
+                _insert(target, table, [row for row in rows if row["model"] == MODEL])
         for table in _TASK_TABLES:
             _insert(target, table, _rows_of_tasks(source, table, now - _RECENT_MS))
         _put_missteps(target, source, 0)

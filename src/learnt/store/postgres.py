@@ -52,6 +52,20 @@ _WORD_COLUMNS = ", ".join(f"learning_words.{column} as cut_{column}" for column 
 _TABLES_ABOUT_A_LEARNING = "event, injection, mark, operation, rendered_line"
 
 
+# Vectors for the extension pgvector. The table is no part of the schema, because not every server has the extension.
+_FOR_EXTENSION = "learning_pgvector"
+_CREATE_FOR_EXTENSION = f"""
+    create table if not exists {_FOR_EXTENSION} (
+        project text not null,
+        model text not null,
+        number bigint not null,
+        embedding vector not null,
+        primary key (project, model, number),
+        foreign key (project, model, number) references learning_vector on delete cascade
+    )
+"""
+
+
 class PostgresDatabase(Database):
     """A store in a shared database."""
 
@@ -67,6 +81,7 @@ class PostgresDatabase(Database):
         self._connection: psycopg.Connection[Any] | None = None
         self._skew_ms: int | None = None
         self._in_transaction = False
+        self._has_extension: bool | None = None
 
     def run(self, sql: str, parameters: dict[str, Any]) -> tuple[list[Row], int]:
         try:
@@ -194,6 +209,48 @@ class PostgresDatabase(Database):
         )
         return str(floor or "")
 
+    def prepare_extension(self) -> bool:
+        if self._uses_extension() or not self.has("select 1 from pg_available_extensions where name = 'vector'"):
+            return False
+        try:
+            self.run("create extension if not exists vector", {})
+            self.run(_CREATE_FOR_EXTENSION, {})
+        except LearntError:
+            return False  # not permitted: our own search is used
+        self._has_extension = True
+        return True
+
+    def put_for_extension(self, rows: Sequence[Row]) -> None:
+        if rows and self._uses_extension():
+            columns = "project, model, number, embedding"
+            sql = f"insert into {_FOR_EXTENSION} ({columns}) values (:project, :model, :number, :embedding ::vector)"
+            texts = [{**row, "embedding": _as_numbers(row["vector"])} for row in rows]
+            self.execute_many(f"{sql} on conflict do nothing", texts)
+
+    def find_by_extension(self, model: str, vector: bytes, *, limit: int) -> list[int] | None:
+        if not self._uses_extension():
+            return None
+        return self.column(
+            f"""
+            select number
+              from {_FOR_EXTENSION}
+             where project = :project
+               and model = :model
+               and vector_dims(embedding) = :dimensions
+             order by embedding <=> :vector ::vector
+             limit :limit
+            """,
+            model=model,
+            dimensions=len(vector),
+            vector=_as_numbers(vector),
+            limit=limit,
+        )
+
+    def _uses_extension(self) -> bool:
+        if self._has_extension is None:
+            self._has_extension = self.has_table(_FOR_EXTENSION)
+        return self._has_extension
+
     def lock_words(self) -> None:
         # All learnings in a project share the rows of `word`, so without this lock writers could deadlock.
         self._lock_for_project(_WORDS_LOCK)
@@ -310,6 +367,11 @@ class PostgresDatabase(Database):
         if isinstance(error, psycopg.IntegrityError | psycopg.DataError):
             return InvalidValue(f"the database rejected the value: {detail}")
         return LearntError(f"{self.path}: {detail}", hint="`learnt doctor` checks the store")
+
+
+def _as_numbers(vector: bytes) -> str:
+    """Return a vector as the extension reads it."""
+    return str(memoryview(vector).cast("b").tolist())
 
 
 def _with_texts(row: Row) -> Row:

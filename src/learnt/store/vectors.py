@@ -7,6 +7,8 @@ and the sums for all learnings are additions of long numbers. Only the vectors o
 
 In a large store only the first dimensions are looked at, so that a search stays fast. A process that searches again
 keeps the signs, as long as no process has changed a learning.
+
+Each learning has a vector of the embedded table. If an encoder is configured, the worker adds vectors of its model.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ _BYTES = 8
 """How many bytes of each learning a part of a block holds."""
 _MANY = 150_000
 """In a store with more learnings, fewer parts are looked at, so that a search stays fast."""
-_FEWER_PARTS = 2
+_FEWER_PARTS, _MAX_PARTS = 2, 4
 _COMPARED, _MORE_COMPARED = 200, 300
 """How many vectors are read at least, if all parts were looked at and if not."""
 _SAMPLE = 2_000
@@ -38,20 +40,78 @@ _HAS_BIT = tuple(
 )
 
 
-def put(database: Database, vectors: Mapping[int, bytes]) -> None:
-    """Store vectors by the numbers of their learnings, which have none yet."""
-    rows = [{"model": MODEL, "number": number, "vector": vector} for number, vector in vectors.items()]
+def put(database: Database, vectors: Mapping[int, bytes], *, model: str = MODEL) -> None:
+    """Store vectors by the numbers of their learnings, which have none of this model yet."""
+    rows = [{"model": model, "number": number, "vector": vector} for number, vector in vectors.items()]
     database.execute_many(insert_statement("learning_vector", ("model", "number", "vector")), rows)
-    _put_signs(database, {number: _signs(vector) for number, vector in vectors.items()})
+    _put_signs(database, {number: _signs(vector) for number, vector in vectors.items()}, model)
+    if model != MODEL:
+        database.put_for_extension(rows)
 
 
 def remove(database: Database, number: int) -> None:
-    """Remove a learning's vector, if there is one."""
-    sql = "select vector from learning_vector where project = :project and model = :model and number = :number"
-    vector = database.value(sql, model=MODEL, number=number)
-    if vector is not None:
-        database.execute("delete from learning_vector where project = :project and number = :number", number=number)
-        _put_signs(database, {number: bytes(len(vector) // 8)})
+    """Remove a learning's vectors, if there are any."""
+    where = "project = :project and model = :model and number = :number"
+    for model in list_models(database):
+        vector = database.value(f"select vector from learning_vector where {where}", model=model, number=number)
+        if vector is not None:
+            database.execute(f"delete from learning_vector where {where}", model=model, number=number)
+            _put_signs(database, {number: bytes(-(-len(vector) // 8))}, model)
+
+
+def list_models(database: Database) -> list[str]:
+    """Return the models that have vectors here."""
+    return sorted(database.column("select distinct model from vector_block where project = :project"))
+
+
+def remove_model(database: Database, model: str) -> None:
+    """Remove all vectors of a model."""
+    for table in ("learning_vector", "vector_block"):
+        database.execute(f"delete from {table} where project = :project and model = :model", model=model)
+
+
+def list_lacking(database: Database, model: str, *, after: int, limit: int) -> dict[str, int]:
+    """Return the ids and numbers of learnings without a vector of this model, those after a number, in order."""
+    rows = database.rows(
+        """
+        select learning.id, learning.number
+          from learning
+          left join learning_vector
+            on learning_vector.project = :project
+           and learning_vector.model = :model
+           and learning_vector.number = learning.number
+         where learning.project = :project
+           and learning.number > :after
+           and learning_vector.number is null
+         order by learning.number
+         limit :limit
+        """,
+        model=model,
+        after=after,
+        limit=limit,
+    )
+    return {row["id"]: row["number"] for row in rows}
+
+
+def list_lacking_of(database: Database, model: str, ids: Sequence[str]) -> dict[str, int]:
+    """Return which of these learnings have no vector of this model, with their numbers."""
+    sql = f"select id, number from learning where project = :project and {database.one_of('id', 'ids')}"
+    numbers = {row["id"]: row["number"] for row in database.rows(sql, ids=database.list_value(ids))}
+    done = read(database, ids, model=model)
+    return {id: number for id, number in numbers.items() if number and id not in done}
+
+
+def count(database: Database, model: str) -> int:
+    """Return how many learnings have a vector of this model."""
+    sql = "select count(*) as number from learning_vector where project = :project and model = :model"
+    return int(database.value(sql, model=model))
+
+
+def prepare(database: Database) -> None:
+    """Let the server's extension search the vectors of encoders, if it has one; those that are there already, too."""
+    if database.prepare_extension():
+        sql = "select model, number, vector from learning_vector where project = :project and model <> :model"
+        database.put_for_extension(database.rows(sql, model=MODEL))
 
 
 def clear(database: Database) -> None:
@@ -60,7 +120,7 @@ def clear(database: Database) -> None:
         database.execute(f"delete from {table} where project = :project")
 
 
-def read(database: Database, ids: Sequence[str]) -> dict[str, bytes]:
+def read(database: Database, ids: Sequence[str], *, model: str = MODEL) -> dict[str, bytes]:
     """Return the vectors of learnings, by id."""
     rows = database.rows(
         f"""
@@ -72,15 +132,19 @@ def read(database: Database, ids: Sequence[str]) -> dict[str, bytes]:
          where learning.project = :project
            and {database.one_of("learning.id", "ids")}
         """,
-        model=MODEL,
+        model=model,
         ids=database.list_value(ids),
     )
     return {row["id"]: row["vector"] for row in rows}
 
 
-def find(database: Database, vector: bytes, which: Condition, *, limit: int) -> list[tuple[str, float]]:
+def find(
+    database: Database, vector: bytes, which: Condition, *, limit: int, model: str = MODEL
+) -> list[tuple[str, float]]:
     """Return the ids of the learnings with the most similar vectors, most similar first, with their likeness."""
-    near = _read_near(database, _find_near(database, vector, limit=limit), len(vector))
+    by_extension = None if model == MODEL else database.find_by_extension(model, vector, limit=_COMPARED)
+    numbers = _find_near(database, vector, model, limit=limit) if by_extension is None else by_extension
+    near = _read_near(database, numbers, model, len(vector))
     likeness = dict(zip(near, likenesses(vector, [*near.values()]), strict=True)) if near else {}
     in_order = sorted(near, key=lambda number: (-likeness[number], -number))
     found: list[tuple[str, float]] = []
@@ -92,7 +156,7 @@ def find(database: Database, vector: bytes, which: Condition, *, limit: int) -> 
     return found[:limit]
 
 
-def _read_near(database: Database, numbers: Sequence[int], length: int) -> dict[int, bytes]:
+def _read_near(database: Database, numbers: Sequence[int], model: str, length: int) -> dict[int, bytes]:
     rows = database.rows(
         f"""
         select learning_vector.number, learning_vector.vector
@@ -102,7 +166,7 @@ def _read_near(database: Database, numbers: Sequence[int], length: int) -> dict[
            and learning_vector.model = :model
            and learning_vector.number = near.value
         """,
-        model=MODEL,
+        model=model,
         numbers=database.list_value(numbers),
     )
     return {row["number"]: row["vector"] for row in rows if len(row["vector"]) == length}
@@ -129,63 +193,65 @@ def _signs(vector: bytes) -> bytes:
     return int(vector[::-1].translate(_IS_POSITIVE), 2).to_bytes(-(-len(vector) // 8), "little")
 
 
-def _put_signs(database: Database, signs: Mapping[int, bytes]) -> None:
+def _put_signs(database: Database, signs: Mapping[int, bytes], model: str) -> None:
     by_block: dict[int, dict[int, bytes]] = {}
     for number, code in signs.items():
         block, place = divmod(number - 1, _LEARNINGS)
         by_block.setdefault(block, {})[place] = code
     for block, codes in by_block.items():
-        _put_block(database, block, codes)
+        _put_block(database, block, codes, model)
 
 
-def _put_block(database: Database, block: int, codes: Mapping[int, bytes]) -> None:
+def _put_block(database: Database, block: int, codes: Mapping[int, bytes], model: str) -> None:
     """Write the signs of some learnings into their block."""
     length = len(next(iter(codes.values())))
     sql = "select part, signs from vector_block where project = :project and model = :model and block = :block"
-    parts = {row["part"]: bytearray(row["signs"]) for row in database.rows(sql, model=MODEL, block=block)}
+    parts = {row["part"]: bytearray(row["signs"]) for row in database.rows(sql, model=model, block=block)}
     for part in range(-(-length // _BYTES)):
         signs = parts.get(part) or bytearray(_LEARNINGS * _BYTES)
         for column in range(part * _BYTES, min(length, (part + 1) * _BYTES)):
             start = (column - part * _BYTES) * _LEARNINGS
             for place, code in codes.items():
                 signs[start + place] = code[column]
-        row = {"model": MODEL, "part": part, "block": block, "signs": bytes(signs)}
+        row = {"model": model, "part": part, "block": block, "signs": bytes(signs)}
         replace = "on conflict (project, model, part, block) do update set signs = excluded.signs"
         database.insert("vector_block", row, otherwise=replace)
 
 
-def _find_near(database: Database, vector: bytes, *, limit: int) -> list[int]:
+def _find_near(database: Database, vector: bytes, model: str, *, limit: int) -> list[int]:
     """Return the numbers of the learnings whose signs fit a vector best, in no particular order."""
-    parts = -(-len(vector) // (8 * _BYTES))
+    parts = min(_MAX_PARTS, -(-len(vector) // (8 * _BYTES)))
     size = int(database.value("select max(number) as last from learning where project = :project") or 0)
     has_few = size <= _MANY or parts <= _FEWER_PARTS
-    fits = _fits_of(database, vector, parts if has_few else _FEWER_PARTS)
+    fits = _fits_of(database, vector, parts if has_few else _FEWER_PARTS, model)
     most = max(2 * limit, _COMPARED if has_few else _MORE_COMPARED)
     return [place + 1 for place in _best_places(fits, most)] if fits else []
 
 
-def _fits_of(database: Database, vector: bytes, parts: int) -> bytes:
+def _fits_of(database: Database, vector: bytes, parts: int, model: str) -> bytes:
     """Return for each learning how well its signs fit a vector, as a byte."""
     tables = _tables(vector[: parts * 8 * _BYTES])
-    columns = [column for part in range(parts) for column in _columns(database, part)]
+    columns = [column for part in range(parts) for column in _columns(database, part, model)]
     total = 0
     for column, table in zip(columns, tables, strict=False):
         total += int.from_bytes(column.translate(table), "little")
     return total.to_bytes(min(map(len, columns), default=0), "little")
 
 
-def _columns(database: Database, part: int) -> list[bytes]:
+def _columns(database: Database, part: int, model: str) -> list[bytes]:
     """Return the signs of all learnings, one text of bytes for each eight dimensions."""
+    if model != MODEL:
+        return _read_columns(database, part, model)  # the worker adds vectors without any change of a learning
     stamp = database.counter(STAMP)
     known = database.kept.get(part)
     if known is None or known[0] != stamp:
-        known = database.kept[part] = (stamp, _read_columns(database, part))
+        known = database.kept[part] = (stamp, _read_columns(database, part, model))
     return known[1]
 
 
-def _read_columns(database: Database, part: int) -> list[bytes]:
+def _read_columns(database: Database, part: int, model: str) -> list[bytes]:
     sql = "select block, signs from vector_block where project = :project and model = :model and part = :part"
-    blocks = {row["block"]: row["signs"] for row in database.rows(sql, model=MODEL, part=part)}
+    blocks = {row["block"]: row["signs"] for row in database.rows(sql, model=model, part=part)}
     missing = bytes(_LEARNINGS * _BYTES)
     in_order = [blocks.get(block, missing) for block in range(max(blocks, default=-1) + 1)]
     starts = range(0, _LEARNINGS * _BYTES, _LEARNINGS)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from binascii import crc32
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from mmap import ACCESS_READ, mmap
 from operator import mul
@@ -118,24 +118,35 @@ def _scale(numbers: list[int], zero: int) -> bytes | None:
         return bytes([max(1, min(255, number)) for number in rounded]).translate(_SIGN_FLIPPED)
 
 
+def shorten_numbers(numbers: Sequence[float]) -> bytes | None:
+    """Return the vector of another model, with any number of dimensions, as bytes; None if it has no direction."""
+    length = sum(map(mul, numbers, numbers)) ** 0.5
+    if not 0 < length < float("inf"):
+        return None
+    factor = _LENGTH / length
+    return bytes([max(-127, min(127, round(number * factor))) & 255 for number in numbers])
+
+
 def likeness(one: bytes, other: bytes) -> float:
     """Return how alike two texts are by their vectors: the cosine, at most 1."""
-    return float(sum(map(mul, _ROW.unpack(one), _ROW.unpack(other)))) / (_LENGTH * _LENGTH)
+    unpack = (_ROW if len(one) == DIMENSIONS else Struct(f"{len(one)}b")).unpack
+    return float(sum(map(mul, unpack(one), unpack(other)))) / (_LENGTH * _LENGTH)
 
 
 def likenesses(one: bytes, others: Iterable[bytes]) -> list[float]:
-    """Return how alike one text is to each of the others."""
+    """Return how alike one text is to each of the others; all vectors have the same number of dimensions."""
     others = list(others)
     if len(others) < _MANY:
         return [likeness(one, other) for other in others]
     # For each dimension, the others' numbers are parts of one long number, so that they are multiplied together. Every
     # number has 128 added to it, because the parts must not be negative.
     joined = b"".join(others).translate(_SIGN_FLIPPED)
-    parts = bytearray(4 * (len(joined) // DIMENSIONS))
-    numbers = _ROW.unpack(one)
+    dimensions = len(one)
+    parts = bytearray(4 * (len(joined) // dimensions))
+    numbers = memoryview(one).cast("b").tolist()
     positive = negative = 0
     for place, number in enumerate(numbers):
-        parts[::4] = joined[place::DIMENSIONS]
+        parts[::4] = joined[place::dimensions]
         if number > 0:
             positive += number * int.from_bytes(parts, "little")
         elif number < 0:

@@ -206,6 +206,11 @@ def search_arguments(parser: Parser) -> None:
     parser.add_argument("--domain", metavar="NAME", help="only learnings with this domain")
     parser.add_argument("--category", metavar="NAME", help="only learnings with this category")
     add_situation(parser)
+    parser.add_argument(
+        "--strategy",
+        choices=("hybrid", "bm25", "semantic"),
+        help="by words and meaning, by words, or by meaning (default: the setting `search.strategy`)",
+    )
     parser.add_argument("--why", action="store_true", help="show how each score is calculated")
     parser.add_argument("--why-not", metavar="ID", help="tell why this learning is not found")
     add_user(parser)
@@ -214,6 +219,7 @@ def search_arguments(parser: Parser) -> None:
 def search_run(arguments: Arguments) -> None:
     request = {
         "query": " ".join(arguments.query),
+        "strategy": arguments.strategy or "",
         "limit": arguments.limit,
         "min_confidence": arguments.min_confidence,
         "status": None if arguments.status == "all" else arguments.status,
@@ -227,7 +233,10 @@ def search_run(arguments: Arguments) -> None:
             lines = describe_why_not(answer, memory.titles([answer.rival]), "by this search")
             print_result(arguments, answer.as_record(), "\n".join(lines))
             return
+        printed = len(memory.remarks)
         hits = memory.search(**request, asked_by="person")
+        for remark in memory.remarks[printed:]:
+            note(remark)
         bar = memory.settings.brief_relevance
     if arguments.json:
         show_json([_hit_record(hit) for hit in hits])

@@ -1,0 +1,204 @@
+"""Vectors of the configured encoder: the worker makes those of learnings, and a search those of its text.
+
+A search never fails because of an encoder: if it cannot answer in time, the embedded table is used, and it is not asked
+again for a minute. The worker makes vectors in small batches, and nothing is locked while the encoder works. What it
+has stored stays, so that an interrupted run continues. Vectors of a model that nobody has used for a week are removed.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+from learnt.errors import LearntError, ModelFailed
+from learnt.flow.context import Context
+from learnt.flow.model_calls import CallRecorder
+from learnt.llm.calls import DONE, ModelRequest, Provider
+from learnt.llm.encoders import Encoder, EncoderAnswer, EncoderName, open_encoder
+from learnt.model import Learning, Value
+from learnt.recall.find import Encoded
+from learnt.settings import Settings
+from learnt.store import Store, learnings, mined, vectors
+from learnt.store.index import Filter
+from learnt.text.clean import clean, fold
+from learnt.text.meaning import MODEL
+from learnt.text.redact import redact
+from learnt.text.times import DAY_MS
+from learnt.text.words import estimate_tokens
+
+_BATCH = 64
+_BATCH_LIMIT_S = 120.0
+_PAUSE_S = 60.0
+_KEPT_MS = 7 * DAY_MS
+_USED = "encoder "
+_PURPOSE = "vectors"
+_MILLION = 1_000_000
+
+
+class VectorProgress(Value):
+    """How many learnings of a store have vectors of the encoder's model."""
+
+    model: str
+    done: int
+    total: int
+
+
+class VectorReport(Value):
+    """What the worker has done."""
+
+    made: int = 0
+    removed: tuple[str, ...] = ()
+    """The models whose vectors were removed."""
+
+
+@cache
+def _get_encoder(setting: str, api_key: str) -> Encoder | None:
+    """Return the encoder that a setting names, the same one for the whole process; None for the embedded table."""
+    name = EncoderName.parse(setting)
+    return open_encoder(name, api_key=api_key) if name else None
+
+
+_paused_until: dict[str, float] = {}
+"""Until when an encoder that failed is not asked by searches, by its setting."""
+
+
+def find_encoder(settings: Settings) -> Encoder | None:
+    """Return the configured encoder; None for the embedded table. Raise if there is no such encoder."""
+    name = EncoderName.parse(settings.search_encoder)
+    variable = settings.search_encoder_key or (name.key_variable if name else "")
+    return _get_encoder(settings.search_encoder, os.environ.get(variable, "") if variable else "")
+
+
+def encode_query(context: Context, text: str, *, weight: float) -> Encoded | None:
+    """Return what a text means by the configured encoder; None, with a remark, if it fails or is too slow."""
+    settings = context.settings
+    if time.monotonic() < _paused_until.get(settings.search_encoder, 0.0) or not text.strip():
+        return None
+    try:
+        encoder = find_encoder(settings)
+        if encoder is None:
+            return None
+        limit_s = settings.search_encoder_deadline_ms / 1000
+        (vector,) = _embed(context, encoder, [redact(clean(text))[0]], limit_s=limit_s).vectors
+    except LearntError as error:
+        _paused_until[settings.search_encoder] = time.monotonic() + _PAUSE_S
+        context.remarks.append(f"searched with the embedded table instead: {error.message}; {error.hint}")
+        return None
+    return Encoded(model=encoder.model, vector=vector, weight=weight) if vector else None
+
+
+def measure_progress(store: Store, settings: Settings) -> VectorProgress | None:
+    """Return how far a store's vectors are; None for the embedded table. Raise if there is no such encoder."""
+    encoder = find_encoder(settings)
+    if encoder is None:
+        return None
+    done, total = vectors.count(store.database, encoder.model), learnings.count(store.database, Filter(status=None))
+    return VectorProgress(model=encoder.model, done=done, total=total)
+
+
+class Vectors:
+    """The vectors of the configured encoder."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def build(self, *, limit_s: float) -> VectorReport:
+        """Make the vectors that are missing, and remove those of models that are no longer used."""
+        deadline = time.monotonic() + limit_s
+        encoder = find_encoder(self._context.settings)
+        made, removed = 0, []
+        for store in self._own_stores():
+            if encoder:
+                made += self._build_in(store, encoder, deadline)
+            removed += list(self._remove_unused(store, encoder.model if encoder else ""))
+        return VectorReport(made=made, removed=tuple(removed))
+
+    def _own_stores(self) -> list[Store]:
+        """Return the project's store and the user-wide one; others are never changed."""
+        return [store for store in self._context.sound_stores() if not store.place.read_only]
+
+    def _build_in(self, store: Store, encoder: Encoder, deadline: float) -> int:
+        database, made, after = store.database, 0, 0
+        self._note_use(store, encoder.model)
+        lacking = vectors.list_lacking(database, encoder.model, after=after, limit=_BATCH)
+        if lacking:
+            vectors.prepare(database)
+        while lacking and time.monotonic() < deadline:
+            batch = [*learnings.get_all(database, [*lacking]).values()]
+            limit_s = max(0.1, min(_BATCH_LIMIT_S, deadline - time.monotonic()))
+            answer = _embed(self._context, encoder, [text_to_encode(one) for one in batch], limit_s=limit_s)
+            made += self._store(store, encoder.model, batch, answer)
+            after = max(lacking.values())
+            lacking = vectors.list_lacking(database, encoder.model, after=after, limit=_BATCH)
+        return made
+
+    def _store(self, store: Store, model: str, batch: Sequence[Learning], answer: EncoderAnswer) -> int:
+        """Store the vectors of learnings that have not been changed or given one meanwhile; return how many."""
+        database = store.database
+        with store.transaction():
+            database.lock_words()
+            current = learnings.get_all(database, [learning.id for learning in batch])
+            numbers = vectors.list_lacking_of(database, model, [*current])
+            fresh = {
+                numbers[learning.id]: vector
+                for learning, vector in zip(batch, answer.vectors, strict=True)
+                if vector and learning.id in numbers and current[learning.id].version == learning.version
+            }
+            vectors.put(database, fresh, model=model)
+        return len(fresh)
+
+    def _note_use(self, store: Store, model: str) -> None:
+        """Record, once a day, that a model is used."""
+        now = self._context.clock()
+        if mined.read_at(store.database, _USED + model) < now - DAY_MS:
+            with store.transaction():
+                mined.note_read(store.database, _USED + model, size=0, task="", at=now)
+
+    def _remove_unused(self, store: Store, used: str) -> Iterator[str]:
+        """Remove the vectors of models that nobody has used for a while, and yield the models."""
+        database, since = store.database, self._context.clock() - _KEPT_MS
+        for model in vectors.list_models(database):
+            if model not in (MODEL, used) and mined.read_at(database, _USED + model) < since:
+                with store.transaction():
+                    database.lock_words()
+                    vectors.remove_model(database, model)
+                    mined.forget_read(database, _USED + model)
+                yield model
+
+
+def text_to_encode(learning: Learning) -> str:
+    """Return what an encoder reads of a learning: what it is about first, because long texts are cut; nothing twice."""
+    parts = [learning.title, *learning.cues, *learning.model_cues, learning.action, learning.observation]
+    folded = [fold(part) for part in parts]
+    return "\n".join(
+        part
+        for place, part in enumerate(folded)
+        if part
+        and not any(part in other for other in (*folded[:place], *folded[place + 1 :]) if other != part)
+        and part not in folded[:place]
+    )
+
+
+def _embed(context: Context, encoder: Encoder, texts: Sequence[str], *, limit_s: float) -> EncoderAnswer:
+    """Return the vectors of texts; if the encoder has a price, under the spending caps."""
+    price = context.settings.search_encoder_price if encoder.is_service else 0.0
+    if not price:
+        return encoder.embed(texts, limit_s=limit_s)
+    recorder = CallRecorder(context, task="", regeneration="")
+    provider = Provider(name="openai", model=encoder.model)
+    forecast = sum(map(estimate_tokens, texts)) * price / _MILLION
+    call = recorder.begin(ModelRequest(purpose=_PURPOSE, prompt=""), provider, forecast)
+    outcome = {"result": "failed", "reason": "the call was interrupted", "tokens_in": None, "cost_usd": forecast}
+    began = time.monotonic()
+    try:
+        answer = encoder.embed(texts, limit_s=limit_s)
+        cost = forecast if answer.tokens is None else answer.tokens * price / _MILLION
+        outcome = {"result": DONE, "reason": "", "tokens_in": answer.tokens, "cost_usd": cost}
+    except ModelFailed as error:
+        outcome.update(result=error.result, reason=error.message)
+        raise
+    finally:
+        recorder.end(call, **outcome, tokens_out=None, duration_ms=round((time.monotonic() - began) * 1000))
+    return answer
