@@ -309,7 +309,8 @@ class TestBriefs:
         imported(memory, project / "CLAUDE.md")
         mine = memory.add("Mock the clock, not the database, in slow tests of accounting")
 
-        assert mine.id in memory.brief("mock the database in tests", client="claude").learning_ids
+        task = "mock the database or the clock in slow tests of accounting"
+        assert mine.id in memory.brief(task, client="claude").learning_ids
 
     def test_it_is_briefed_again_when_the_file_no_longer_contains_it(self, memory: Memory, rules: Path) -> None:
         imported(memory, rules)

@@ -222,8 +222,8 @@ def test_nothing_hostile_is_trusted_in_some_conversations(sqlite_memory: Memory,
 def test_what_hostile_agents_teach_in_their_own_words_is_not_trusted_either(
     sqlite_memory: Memory, clock: Clock
 ) -> None:
-    project = simulate(sqlite_memory, clock, random.Random(3), 90, subjects=1, attack=PLANTED)
-    report(project, 90, 60)
+    project = simulate(sqlite_memory, clock, random.Random(3), 200, subjects=1, attack=PLANTED)
+    report(project, 200, 60)
     assert len(list_hostile(project)) >= 4
     assert list_hostile(project, vouched=True) == []
     assert project.hostile_trusted == 0

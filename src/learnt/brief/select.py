@@ -164,7 +164,7 @@ def _rank(hit: Hit, impact: float) -> tuple[object, ...]:
     return (
         not hit.learning.pinned,
         not hit.trigger,
-        -round(worth, 2),
+        -round(worth, 1),  # estimates that differ by less are equal
         -impact,
         -worth,
         -hit.learning.created_at,
