@@ -437,8 +437,7 @@ class Memory:
     ) -> list[Hit]:
         """Return the learnings that match a text, best first: triggered learnings, then by words and meaning.
 
-        `strategy` is `hybrid`, `bm25` or `semantic`, `semantic_weight` how much meaning counts in a hybrid search, from
-        0 to 1; by default the settings under [search] decide.
+        `strategy` (`hybrid`, `bm25`, `semantic`) and `semantic_weight` (0 to 1) are settings by default.
         `paths`, `command`, `tools` and `task_type` describe what is about to happen. `asked_by` is `person` or, for an
         agent, `tool`; the search is then counted.
         """
