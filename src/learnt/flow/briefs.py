@@ -79,7 +79,7 @@ class SearchRequest(Value):
     min_confidence: float = 0.5
     strategy: str = ""
     semantic_weight: float | None = None
-    by_settings: bool = False
+    by_settings: bool = True
     """Whether the settings under [search] apply, with the encoder: for searches of people and agents."""
     status: str | None = "active"
     domain: str | None = None
