@@ -70,8 +70,8 @@ def measure_quality(workspace: Workspace) -> Report:
                 label = f"{name}{', encoder' if with_encoder else ''}: {figure} ≥ {minimum} ({figures[figure]:.3f})"
                 bars.append(Bar(label, figures[figure] >= minimum))
     notes = (
-        f"`Memory.search`, `min_confidence=0`. Set {_VARIABLES[0]} to measure an encoder, too, and RECALL_WEIGHTS to weights "
-        "such as 0.3,0.5 to measure with them."
+        f"`Memory.search`, `min_confidence=0`. Set {_VARIABLES[0]} to measure an encoder, too, and RECALL_WEIGHTS to "
+        "weights such as 0.3,0.5 to measure with them."
     )
     return Report("Recall: quality", notes, table(("set", "vectors", "by", "questions", *FIGURES), rows), tuple(bars))
 
