@@ -435,20 +435,16 @@ class Memory:
         task_type: str = "",
         asked_by: str = "",
     ) -> list[Hit]:
-        """Return the learnings that match a text, best first: triggered learnings, then by words and meaning.
+        """Return the learnings that match a text, best first: triggered ones, then by `strategy` (or the settings).
 
-        `strategy` is `hybrid`, `bm25` or `semantic`, `semantic_weight` how much meaning counts in a hybrid search, from
-        0 to 1; by default the settings under [search] decide.
-        `paths`, `command`, `tools` and `task_type` describe what is about to happen. `asked_by` is `person` or, for an
-        agent, `tool`; the search is then counted.
-        """
+        `paths`, `command`, `tools` and `task_type` describe what is about to happen. With `asked_by`, `person` or, for
+        an agent, `tool`, the search is counted."""
         request = SearchRequest(
             query=query,
             limit=limit,
             min_confidence=min_confidence,
             strategy=strategy,
             semantic_weight=semantic_weight,
-            by_settings=True,
             status=status,
             domain=domain,
             category=category,

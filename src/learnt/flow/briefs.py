@@ -35,7 +35,7 @@ from learnt.model import (
     digest,
     new_id,
 )
-from learnt.recall.find import SEMANTIC_WEIGHT, Source, Wanted, find_each, highlights
+from learnt.recall.find import Source, Wanted, find_each, highlights
 from learnt.settings import Settings
 from learnt.store import PATIENCE_MS, happened, learnings, tasks
 from learnt.store.index import Filter
@@ -79,7 +79,7 @@ class SearchRequest(Value):
     min_confidence: float = 0.5
     strategy: str = ""
     semantic_weight: float | None = None
-    by_settings: bool = False
+    by_settings: bool = True
     """Whether the settings under [search] apply, with the encoder: for searches of people and agents."""
     status: str | None = "active"
     domain: str | None = None
@@ -174,9 +174,9 @@ def search(context: Context, request: SearchRequest) -> list[Hit]:
         min_confidence=request.min_confidence,
     )
     situation = _situation(request, request.query, request.task_type)
-    parts = [Wanted(which=which, limit=request.limit)]
     encoded = _encode(context, situation.text, weight=weights[1]) if request.by_settings and weights[1] else None
-    (hits,) = _find_everywhere(context, situation, which, parts, semantic_weight=weights[0], encoded=encoded)
+    how = {"semantic_weight": weights[0], "encoded": encoded}
+    (hits,) = _find_everywhere(context, situation, which, [Wanted(which=which, limit=request.limit)], **how)
     if request.asked_by:
         _count_search(context, request.asked_by)
     return [hit.replace(highlights=highlights(hit)) for hit in hits]
@@ -184,11 +184,10 @@ def search(context: Context, request: SearchRequest) -> list[Hit]:
 
 def _weigh_meaning(context: Context, request: SearchRequest) -> tuple[float, float]:
     """Return how much meaning counts in a search, by the embedded table and by an encoder."""
-    settings = context.settings if request.by_settings else Settings()
+    settings, given = context.settings if request.by_settings else Settings(), request.semantic_weight
     strategy = request.strategy or settings.search_strategy
     if strategy not in STRATEGIES:
         raise WrongRequest(f"there is no strategy `{strategy}`", hint=f"choose one of: {', '.join(STRATEGIES)}")
-    given = request.semantic_weight
     if given is not None and not 0 <= given <= 1:
         raise WrongRequest(f"semantic_weight cannot be {given}", hint="set it to a number from 0 to 1")
     fixed = STRATEGIES[strategy] if STRATEGIES[strategy] is not None else given
@@ -201,9 +200,8 @@ def _encode(context: Context, text: str, *, weight: float) -> Encoded | None:
     """Return what a text means by the configured encoder, if there is one that can be used."""
     if context.settings.search_encoder == "embedded":
         return None
-    from learnt.flow.vectors import encode_query  # no hook needs an encoder
-
-    return encode_query(context, text, weight=weight)
+    encoded: Encoded | None = load_module("vectors").encode_query(context, text, weight=weight)
+    return encoded
 
 
 def brief(context: Context, request: BriefRequest) -> Brief:
@@ -423,13 +421,11 @@ def _find_everywhere(
     situation: Situation,
     which: Filter,
     parts: Sequence[Wanted],
-    *,
-    semantic_weight: float = SEMANTIC_WEIGHT,
-    encoded: Encoded | None = None,
+    **how: Any,
 ) -> list[list[Hit]]:
     """Return the best hits from all stores for each part of the search."""
     sources = [Source(database=store.database, scope=store.place.scope) for store in context.sound_stores()]
-    return find_each(sources, situation, which, parts, semantic_weight=semantic_weight, encoded=encoded)
+    return find_each(sources, situation, which, parts, **how)
 
 
 def _recall(

@@ -342,7 +342,7 @@ def _ask_for_changes(context: Context, reading: TaskReading, *, regeneration: st
     material = cut_material(redact(reading.words)[0], limit_chars=MAX_READ_CHARS)
     texts = (task.title, task.text, *(discovery.text for discovery in discoveries), material)
     query = "\n".join(texts)[:_MAX_QUERY_CHARS]
-    hits = search(context, SearchRequest(query=query, limit=4 * _MAX_NEAREST, min_confidence=0.0))
+    hits = search(context, SearchRequest(query=query, limit=4 * _MAX_NEAREST, min_confidence=0.0, by_settings=False))
     nearest = [hit.learning for hit in hits if hit.learning.scope == "project"][:_MAX_NEAREST]
     system, prompt, schema = make_request(
         task_title=task.title,
