@@ -62,7 +62,10 @@ def main() -> int:
     """Run the parts that the command line selects and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measure, and print the results as Markdown.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(PARTS)}; default: all but peers")
-    names = parser.parse_args().names or [name for name in PARTS if name not in ONLY_WHEN_NAMED]
+    parser.add_argument("--profile", action="store_true", help="show where the time of recall-speed goes, on stderr")
+    arguments = parser.parse_args()
+    recall.PROFILED = arguments.profile
+    names = arguments.names or [name for name in PARTS if name not in ONLY_WHEN_NAMED]
     unknown = [name for name in names if name not in PARTS]
     if unknown:
         parser.error(f"there is no part `{unknown[0]}`; choose from: {', '.join(PARTS)}")

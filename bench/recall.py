@@ -7,10 +7,13 @@ Each group of documents has its own store.
 
 from __future__ import annotations
 
+import cProfile
 import json
 import os
+import pstats
 import random
 import statistics
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -25,6 +28,8 @@ SETS = {"learnings-dev": 0.545, "locomo-dev": 0.64, "beam-dev": 0.58}
 SIZES = tuple(int(size) for size in os.environ.get("RECALL_SIZES", "1000,10000,100000").split(","))
 MAX_MS = {100_000: 15, 1_000_000: 50}
 QUERIES = 200
+PROFILED = False
+_SHOWN_FUNCTIONS = 25
 
 
 def measure_quality(workspace: Workspace) -> Report:
@@ -102,13 +107,24 @@ def _search_many(workspace: Workspace, size: int) -> list[float]:
     with Memory.open(folder) as memory:
         for start in range(0, size, 2_000):
             memory.add_all([natural_learning(chance) for _ in range(min(2_000, size - start))])
+        texts = [" ".join(natural_word(chance) for _ in range(40)) for _ in range(QUERIES)]
         times = []
-        for _ in range(QUERIES):
-            text = " ".join(natural_word(chance) for _ in range(40))
+        for text in texts:
             started = time.perf_counter()
             memory.search(text, min_confidence=0.0)
             times.append((time.perf_counter() - started) * 1000)
+        if PROFILED:
+            _show_profile(memory, texts)
     return sorted(times)
+
+
+def _show_profile(memory: Memory, texts: list[str]) -> None:
+    """Print where the processor's time goes; functions take longer under the profiler than they do otherwise."""
+    profile = cProfile.Profile(time.process_time)
+    with profile:
+        for text in texts:
+            memory.search(text, min_confidence=0.0)
+    pstats.Stats(profile, stream=sys.stderr).sort_stats("tottime").print_stats(_SHOWN_FUNCTIONS)
 
 
 def natural_learning(chance: random.Random) -> dict[str, Any]:

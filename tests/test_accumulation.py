@@ -228,6 +228,8 @@ def test_a_task_that_is_to_have_no_learnings_neither_gets_nor_feeds_the_file(sho
     shop.settings(learnings_injection_strategy="global_only")
     shop.done(range(1, 6))
     shop.wait(1)
+    with shop.open() as memory:
+        memory.like(shop.all()[lesson(5)].id)
     (task,) = shop.queue([6], skip_learnings=True)
     assert lesson(5) not in shop.learnt("task", "prompt", task).out
     assert shop.learnt("task", "add", "Check 7", "--no-learnings").code == 0

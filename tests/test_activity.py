@@ -508,12 +508,12 @@ class TestExplainingWhatCameOfIt:
         sqlite_memory.add("Paint the shop in red", pinned=True)
         measured = sqlite_memory.brief("Paint the shop", agent="engineer", client="codex", asked_by="hook")
         assert tells(learnt("explain", measured.id).out, "task", "agent: engineer", "client: codex")
-        assert "    relevance 1.00, score " in learnt("explain", measured.id).out
+        assert "    relevance 0.9" in learnt("explain", measured.id).out
 
         assert told(sqlite_memory, session="s1", kind="session", name="SessionStart", source="startup")
         standing = learnt("explain", sqlite_memory.reports.latest_brief()).out
         assert tells(standing, "session", "client: claude")
-        assert tells(standing, "confidence 0.80", "Paint the shop in red")
+        assert tells(standing, "listed: Paint the shop in red")
         assert "relevance" not in standing
 
 

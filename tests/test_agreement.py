@@ -13,7 +13,7 @@ from learnt.brief.standing import StandingRules
 from learnt.brief.standing import choose as choose_standing
 from learnt.learnings_file.write import select
 from learnt.model import Hit, Learning, new_id
-from learnt.store import index, learnings
+from learnt.store import index, learnings, learnings_in_files
 from learnt.store.database import Database
 from learnt.store.index import Filter
 from learnt.store.learnings import Change
@@ -111,7 +111,7 @@ def test_the_candidates_for_a_learnings_file_hold_all_that_it_shows(
 ) -> None:
     cared_for = frozenset(chance.sample([learning.id for learning in stored], 5))
     since, tasks = _day(since_days), ["task_1", "task_2"]
-    candidates = learnings.for_file(connection, tasks=tasks, since=since, goal=goal, cared_for=cared_for)
+    candidates = learnings_in_files.for_file(connection, tasks=tasks, since=since, goal=goal, cared_for=cared_for)
     of_goal = [learning for learning in stored if goal is None or learning.goal == goal]
     assert len(candidates) <= len(of_goal)
     assert _show(candidates, tasks, since, cared_for) == _show(of_goal, tasks, since, cared_for) != []

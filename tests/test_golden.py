@@ -174,7 +174,7 @@ def test_the_answers_around_an_agents_work_keep_their_shape(shop: Outside, golde
         "--model",
         "small",
         "--duration-ms",
-        "1200",
+        "1200000",
         "--cost-usd",
         "0.5",
         "--tokens-in",

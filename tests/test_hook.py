@@ -104,7 +104,7 @@ def test_a_process_answers_keeps_and_stays_silent_whatever_it_is_sent(project: P
         "{}",
         "\x00\ud800",
         event_text("UserPromptSubmit"),
-        event_text("UserPromptSubmit", prompt="<task-notification>cache the schema"),
+        event_text("UserPromptSubmit", prompt="<task-notification>cache the schema</task-notification>"),
         event_text("UserPromptSubmit", prompt="/compact cache the schema"),
         event_text("UserPromptSubmit", prompt=" /Model\tcache the schema in src/cache"),
         event_text("UserPromptSubmit", prompt="/cache-the-schema"),

@@ -62,6 +62,13 @@ def test_each_word_counts_once_whatever_the_order() -> None:
     assert embed_text("retry the upload") == embed_text("upload, retry; upload again: retry")
 
 
+def test_a_long_text_has_a_vector_like_its_parts() -> None:
+    text = " ".join(line for file in TABLE.parent.glob("*.py") for line in file.read_text().splitlines())
+    halves = text[: len(text) // 2], text[len(text) // 2 :]
+    assert len(set(words(text))) > 1_000
+    assert all(compare(text, half) > 0.9 for half in halves)
+
+
 def test_unknown_words_change_nothing() -> None:
     assert embed(words("qwxzzyv_vvkq")) is None
     assert embed([]) is None

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from learnt import Memory, WrongRequest
 from learnt.recall.find import MAX_POSTINGS, query_words, words_to_look_up
-from learnt.store import index, learnings, word_index
+from learnt.store import bulk, index, word_index
 from learnt.text.triggers import Situation, SituationMatcher, anchor_of
 from learnt.text.words import indexed_words, mark, stem, words
 from tests.support.postgres import PostgresServer
@@ -88,10 +88,105 @@ def test_a_hit_tells_its_score_its_fields_and_its_words(memory: Memory) -> None:
     [hit] = memory.search("build failure: it fails")
 
     assert hit.learning == learning
-    assert hit.score > 0
-    assert hit.score == pytest.approx(sum(hit.words.values()))
+    assert hit.score == pytest.approx(1), "the best by words and by meaning"
+    assert min(hit.words.values()) > 0
+    assert 0 < hit.relevance < 1
+    assert {"words", "rarest", "meaning", "self_meaning", "cued", "trigger", "margin"} <= hit.features.keys()
     assert hit.matched_fields == ("title", "observation", "tags")
     assert hit.highlights["title"] == "<mark>Failing</mark> <mark>builds</mark>"
+
+
+# What the people of a shop have written down.
+LEARNINGS: dict[str, dict[str, Any]] = {
+    "Round VAT per line item in `add_vat`, not on the total": {"tags": ["billing"]},
+    "Authentication tokens are renewed by the gateway, never by a client": {"action": "Let a 401 pass through"},
+    "The payments service needs an idempotency key for each request": {"action": "Send the number of the order"},
+    "PostgreSQL locks the table while a column with a default is added": {"action": "First the column, then the rest"},
+    "Celery tasks must not be given model objects": {"action": "Pass ids: an object is stale when the task runs"},
+    "Close the Redis connection pool before the worker forks": {"observation": "ConnectionResetError in each child"},
+}
+PROMPTS = {
+    "the auth token expires too early on phones": "Authentication",
+    "customers are charged twice by the payments service": "payments",
+    "our migration locks the table when I add a column": "PostgreSQL",
+    "why does a celery task see an old order?": "Celery",
+}
+# More than 200 words.
+UNRELATED = """
+Yesterday we walked along the river until the sun went down behind the hills. My aunt told us how she had learnt to sail
+when she was twelve. The weather stayed dry, although the forecast had promised rain for the whole afternoon! We found a
+bench under an old chestnut and ate the bread that my brother had baked. He says that the flour from the village is far
+better than what the supermarkets sell. On the other bank, children threw stones into the water and counted how often
+they jumped. A heron stood there without moving for a quarter of an hour; then it flew away. In the evening we cooked
+soup with leeks and potatoes from the garden. My cousin played the cello, and the neighbours listened at the fence. Do
+you remember the summer when the orchard flooded? Nobody had seen so much water since our grandmother was a girl. The
+apples floated between the trees, and the geese were delighted. Later the insurance paid for a new fence and a pump. On
+Sunday the choir rehearses in the chapel, because the roof of the town hall leaks. They sing a mass by Haydn and two
+folk songs from Finland. I promised to bring cake, so I should buy plums, butter and cinnamon. The train was late again,
+which surprised no passenger on the platform. Please greet your parents from all of us.
+"""
+
+
+def _remember(memory: Memory) -> None:
+    memory.add_all([{"title": title, **more} for title, more in LEARNINGS.items()])
+
+
+def _said(memory: Memory, prompt: str) -> list[str]:
+    return [memory.get(id).title for id in memory.brief(prompt, keep=False).learning_ids]
+
+
+@pytest.mark.parametrize(("prompt", "wanted"), PROMPTS.items())
+def test_a_brief_contains_what_is_wanted_however_much_stands_around_it(
+    memory: Memory, prompt: str, wanted: str
+) -> None:
+    _remember(memory)
+    [said] = _said(memory, prompt)
+    assert wanted in said
+    assert _said(memory, f"{UNRELATED}\n{prompt}") == [said]
+    assert _said(memory, f"{prompt}\n\n{UNRELATED}") == [said]
+
+
+@pytest.mark.parametrize("prompt", ["add logging", "run the tests and fix what fails", "make the button blue"])
+def test_everyday_verbs_carry_nothing(memory: Memory, prompt: str) -> None:
+    _remember(memory)
+    assert _said(memory, prompt) == []
+    assert all(hit.features["words"] < 0.1 for hit in memory.search(prompt))
+
+
+def test_the_beginning_of_a_word_finds_it_but_not_the_inside(memory: Memory) -> None:
+    wanted = memory.add("Authentication tokens are renewed by the gateway")
+    memory.add("Unrelated: the printer is on the second floor")
+    assert [hit.learning.id for hit in memory.search("auth")] == [wanted.id]
+    assert [hit.learning.id for hit in memory.search("authent")] == [wanted.id]
+    assert wanted.id not in {hit.learning.id for hit in memory.search("henticat") if hit.words}
+
+
+def test_a_stack_trace_is_read_by_its_error_and_its_own_lines(memory: Memory) -> None:
+    _remember(memory)
+    memory.add("The template engine of the kernel page caches compiled templates", action="Restart after an edit")
+    foreign = "".join(
+        f'  File "/srv/.venv/lib/python3.12/site-packages/kernel/template/engine_{number}.py", line {number}, in page\n'
+        for number in range(150)
+    )
+    trace = (
+        f"Traceback (most recent call last):\n{foreign}"
+        '  File "shop/worker.py", line 31, in start\n    redis.ping()\n'
+        "redis.exceptions.ConnectionResetError: the connection pool was closed by the server\n"
+    )
+    assert _said(memory, f"what is this?\n\n{trace}") == ["Close the Redis connection pool before the worker forks"]
+
+
+def test_all_stores_are_one_corpus(project: Path) -> None:
+    exact = "Quote every variable in shell scripts"
+    with Memory.open_user() as mine:
+        wanted = mine.add(exact)
+    with Memory.open(project) as memory:
+        memory.add("Variable costs stand in the ledger")
+        memory.add_all([{"title": title, **more} for title, more in LEARNINGS.items()])
+        hits = memory.search(exact)
+        assert (hits[0].learning.id, hits[0].learning.scope) == (wanted.id, "user")
+        assert hits[0].score > 2 * hits[1].score
+        assert memory.brief(exact, keep=False).learning_ids == (wanted.id,)
 
 
 def test_better_fits_come_first_and_equal_ones_by_confidence(memory: Memory) -> None:
@@ -295,6 +390,20 @@ def test_both_databases_find_the_same(
     assert sum(overlap) / len(overlap) >= 0.95
 
 
+def test_both_databases_have_the_same_order(
+    project: Path, tmp_path: Path, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orders = []
+    for folder, address in ((project, ""), (tmp_path / "team", postgres.address())):
+        folder.mkdir(exist_ok=True)
+        monkeypatch.setenv("LEARNT_DATABASE", address)
+        with Memory.open(folder) as memory:
+            _remember(memory)
+            found = [[(hit.learning.title, round(hit.relevance, 6)) for hit in memory.search(text)] for text in PROMPTS]
+            orders.append((found, [_said(memory, text) for text in PROMPTS]))
+    assert orders[0] == orders[1]
+
+
 def test_learnings_of_before_the_index_are_found_after_the_migration(memory: Memory) -> None:
     learning = memory.add("Stored long ago")
     database = memory.context.store.database
@@ -302,7 +411,7 @@ def test_learnings_of_before_the_index_are_found_after_the_migration(memory: Mem
         index.clear(database)
     assert memory.search("stored") == []
     with memory.context.store.transaction():
-        learnings.index_anew(database)
+        bulk.index_anew(database)
     assert memory.search("stored")[0].learning.id == learning.id
 
 

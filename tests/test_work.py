@@ -30,11 +30,12 @@ def shop(project: Path, learnt: Learnt) -> Shop:
 
 
 FAIL_THEN_LEARN = """
-if "Run setup first" in prompt:
+if "Generate the price catalogue" in prompt:
     open("built", "w").close()
     print("<task-done>built it</task-done>")
 else:
-    print('<learning category="pitfall" tags="build">Run setup first. The build needs it.</learning>')
+    learning = "Generate the price catalogue before the shop is packaged. Packaging fails without it."
+    print(f'<learning category="pitfall" tags="packaging">{learning}</learning>')
     print("<failure-report>\\nwhat_tried: building\\nwhy_failed: no setup\\n</failure-report>")
     print("<task-failed>no setup</task-failed>")
 """
@@ -42,8 +43,8 @@ else:
 
 def test_an_agent_fails_learns_and_succeeds_and_the_next_task_starts_wiser(database: str, shop: Shop) -> None:
     shop.agent(FAIL_THEN_LEARN)
-    first = shop.add("Build the shop")
-    second = shop.add("Run the build for the fair", "--after", first, "--goal", "fair")
+    first = shop.add("Package the shop")
+    second = shop.add("Package the shop and its price catalogue for the fair", "--after", first, "--goal", "fair")
 
     summary = shop.work("--all")
 

@@ -81,7 +81,7 @@ def ask_questions(folder: Path) -> Iterator[tuple[set[str], Scores, Scores]]:
                     hits = memory.search(question["text"], limit=FIRST, min_confidence=0.0, strategy=BY_WORDS)
                     by_words = dict.fromkeys(vectors, 0.0) | {ids[hit.learning.id]: hit.score for hit in hits}
                     asked = embed(words(question["text"]))
-                    alike = likenesses(asked, known.values()) if asked else [0.0] * len(known)
+                    alike = likenesses(asked, [*known.values()]) if asked else [0.0] * len(known)
                     by_meaning = dict.fromkeys(vectors, min(alike)) | dict(zip(known, alike, strict=True))
                     yield set(question["gold"]), by_words, by_meaning
             memory.close()
@@ -147,7 +147,7 @@ def rank_wanted(project: Path, *, with_cues: bool, parts: str, by_sentence: bool
             texts = [sentence.text for sentence in read_sentences(prompt["prompt"])] if by_sentence else []
             asked = [vector for text in texts or [prompt["prompt"]] if (vector := embed(words(text)))]
             scores = {
-                id: max((like for vector in asked for like in likenesses(vector, filter(None, own))), default=-1.0)
+                id: max((like for vector in asked for like in likenesses(vector, [*filter(None, own)])), default=-1.0)
                 for id, own in vectors.items()
             }
             yield min(sum(score > scores[id] for score in scores.values()) + 1 for id in prompt["wanted"])

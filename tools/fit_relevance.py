@@ -22,11 +22,10 @@ from typing import Any, NamedTuple, cast
 
 from learnt import Memory
 from learnt.recall import coefficients, find
-from learnt.recall.relevance import Features, list_margins
+from learnt.recall.relevance import FEATURES, list_margins, measure_strength
 
 ROOT = Path(__file__).resolve().parent.parent
 COEFFICIENTS = ROOT / "src" / "learnt" / "recall" / "coefficients.py"
-NAMES = ("words", "rarest", "meaning", "self_meaning", "cued", "trigger")
 FINE_WEIGHT = 0.3  # what is not amiss speaks for a learning, but less than what is wanted
 RIDGE = 1e-3
 DAY_MS = 86_400_000
@@ -133,8 +132,10 @@ class Store:
             hits = self._memory.search(
                 prompt["prompt"], limit=len(self._names), min_confidence=0, paths=prompt.get("paths") or ()
             )
-            found = {self._names[hit.learning.id]: tuple(float(hit.features[name]) for name in NAMES) for hit in hits}
-            nothing = (0.0,) * len(NAMES)
+            found = {
+                self._names[hit.learning.id]: tuple(float(hit.features[name]) for name in FEATURES) for hit in hits
+            }
+            nothing = (0.0,) * len(FEATURES)
             yield [_label(prompt, name, found.get(name, nothing)) for name in self._names.values()]
 
     def brief(self) -> list[Said]:
@@ -203,7 +204,7 @@ def fit_to(projects: Sequence[Project], stores: dict[tuple[str, bool], Store]) -
     groups = [group for store in used for group in store.groups]
     use(fit([row for group in groups for row in group]))
     strengths = [
-        [Features(**cast(Any, dict(zip(NAMES, row.features, strict=True)))).strength() for row in group]
+        [measure_strength(**cast(Any, dict(zip(FEATURES, row.features, strict=True)))) for row in group]
         for group in groups
     ]
     second = [
@@ -218,7 +219,7 @@ def fit_to(projects: Sequence[Project], stores: dict[tuple[str, bool], Store]) -
 
 
 def use(values: Sequence[float]) -> None:
-    for name, value in zip(("INTERCEPT", *map(str.upper, NAMES)), values, strict=True):
+    for name, value in zip(("INTERCEPT", *map(str.upper, FEATURES)), values, strict=True):
         setattr(coefficients, name, round(value, 3))
 
 

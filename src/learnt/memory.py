@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from learnt.flow.tidy import TidyReport, Upkeep
     from learnt.flow.transfer import Transfer
     from learnt.flow.warnings import WatchedCalls
+    from learnt.flow.why import Why
     from learnt.flow.worker import Worker
     from learnt.model import Brief, Claim, Debrief, Event, Failure, Hit, Learning, Triggers
     from learnt.settings import Settings
@@ -98,6 +99,8 @@ class Memory:
     """Warnings that a person dismisses or deletes."""
     cues: Cues = _room("cues", "Cues")
     """The situations in which learnings matter, asked of a model."""
+    why: Why = _room("why", "Why")
+    """Why a brief or a search says what it does."""
     calls: WatchedCalls = _room("warnings", "WatchedCalls")
     """The calls that may concern something."""
     _learnings: Learnings = _room("learnings", "Learnings")
@@ -126,10 +129,7 @@ class Memory:
 
     @classmethod
     def open_for_hook(cls, path: str | os.PathLike[str] = ".", *, clock: Callable[[], int] | None = None) -> Self:
-        """Open the store of the project that contains a folder for a hook; for a store on a server, open its mirror.
-
-        If there is no mirror yet, records are spooled for the server, and reading raises NoStore.
-        """
+        """Open a store for a hook; for a store on a server its mirror (without one, reading raises NoStore)."""
         return cls(open_for_hook(os.fspath(path), clock=clock))
 
     @classmethod
@@ -517,15 +517,15 @@ class Memory:
 
     def explain(self, id: str) -> Brief:
         """Return a brief with its receipt; its text is rendered again if everything in it still exists."""
-        return briefs.explain(self.context, id)
+        return self.why.explain(id)
 
     def is_as_sent(self, brief: Brief) -> bool:
         """Return whether a brief's text is byte for byte the text that the agent was given."""
-        return briefs.is_as_sent(brief)
+        return self.why.is_as_sent(brief)
 
     def is_of_another_version(self, brief: Brief) -> bool:
         """Return whether a brief was rendered by another version, whose wording may differ."""
-        return briefs.is_of_another_version(brief)
+        return self.why.is_of_another_version(brief)
 
     def debrief(
         self,
@@ -573,10 +573,7 @@ class Memory:
         )
 
     def mark(self, learning: str, task: str, helpful: bool, *, by: str | None = None) -> Learning:
-        """Record whether a learning helped with a task that was given it; only the first mark per pair is valid.
-
-        An agent's mark (`by="agent"`) counts once per conversation, and not in the conversation that taught it.
-        """
+        """Record whether a learning helped with a task that was given it; only the first mark per pair is valid."""
         return self._learnings.mark(learning, task, helpful, by=by)
 
     def render_agent(

@@ -354,6 +354,7 @@ class Hit(Value):
     trigger: str = ""  # the trigger that matches, if any; it ranks before any similarity
     highlights: Mapping[str, str] = {}  # the matching fields, with the matching words in `<mark>`
     features: Mapping[str, float] = {}  # the figures from which `relevance` is estimated
+    part: str = ""  # the part of a task that it fits, such as `spec`, if not the text that was asked for
 
 
 class Event(Value):

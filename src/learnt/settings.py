@@ -59,7 +59,7 @@ class Settings(Value):
     color: str = "auto"
     brief_learnings: int = 5
     brief_confidence: float = 0.6
-    brief_relevance: float = 0.37
+    brief_relevance: float = 0.385
     brief_tokens: int = 1_000
     index_tokens: int = 600
     trial_slots: int = 1

@@ -76,7 +76,7 @@ def _backup(ending: str) -> Names:
 
 FOLDERS: dict[str, Names] = {
     **_same("backups", "backups/clients", "conversations", "errands", "fired", "learnings", "logs", "prompts"),
-    **_same("running", "runs", "transcripts", "worktrees"),
+    **_same("running", "runs", "seen", "transcripts", "worktrees"),
     "running/{attempt}…": lambda _world: ["running/attempt_planted"],
 }
 TABLE: dict[str, Names] = {
@@ -112,6 +112,8 @@ RANDOM = {
     "learnings/sale.md.{random}.new",
     "learnt.db.damaged-{moment}",
     "runs/{pid}.json.{random}.new",
+    "seen/{status}",  # with the nanosecond at which a file was written
+    "seen/{status}-tried",
     "settings.json.{random}.new",
     "transcripts/{attempt}…",
 }

@@ -295,9 +295,9 @@ def test_what_is_told_at_a_compaction_is_fenced(sqlite_memory: Memory, learnt: L
 @settings(max_examples=60)
 @given(st.lists(hostile, min_size=7, max_size=7))
 def test_a_row_cannot_put_a_second_line_into_learnings_md(texts: list[str]) -> None:
-    row = learnings._row(learning_of(["-", *texts[1:]])) | {"title": texts[0], "replaces": "[]"}
+    row = learnings.make_row(learning_of(["-", *texts[1:]])) | {"title": texts[0], "replaces": "[]"}
     try:
-        learning = learnings._learning({"goal": "", **row, "task": "", "category": fold(texts[6])[:100]})
+        learning = learnings.read_row({"goal": "", **row, "task": "", "category": fold(texts[6])[:100]})
     except (ValueError, TypeError, InvalidValue):
         return
     for line in (lines.line_of(learning), lines.statement_of(learning)):

@@ -338,12 +338,13 @@ def test_parallel_conversations_lose_no_debrief_and_hear_nothing_twice(database:
 
 
 def _converse(folder: Path, word: str, known: list[str]) -> list[str]:
-    """Hold a conversation, and return what its agent heard."""
+    """Hold a conversation, and return what its agent heard after the index at its start, which gives no learning."""
     client, session = hooks.CLIENTS[ord(word[-2]) % len(hooks.CLIENTS)], f"talk {word}"
     call = {"tool_name": "Bash", "tool_input": {"command": f"./ship --safe {word}"}, "tool_response": "shipped"}
     heard = []
+    started = hooks.send(folder, hooks.event(client, "SessionStart", session, source="startup"))
+    assert list(hooks.faults_in(started)) == []
     events = (
-        hooks.event(client, "SessionStart", session, source="startup"),
         *(hooks.event(client, "UserPromptSubmit", session, prompt=f"{PROMPT} {turn}") for turn in range(3)),
         hooks.failed_call(client, session, folder.parent, f"./ship --fast {word}"),
         hooks.event(client, "PostToolUse", session, **call),

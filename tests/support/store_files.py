@@ -38,6 +38,7 @@ _PARTS = (
     (r"^backups/clients/[0-9a-f]{12}", "backups/clients/{digest}"),
     (r"^spool\.[0-9a-f]{8}\.", "spool.{key}."),
     (r"^errands/.*", "errands/{errand}.json"),
+    (r"^seen/[0-9a-f]{16}-\d+-\d+", "seen/{status}"),
 )
 _AIDER = f"""#!{sys.executable}
 import sys
@@ -152,6 +153,7 @@ def _write_files(world: World) -> None:
     if _has_plain_file(world):
         with (world.store / "learnings.md").open("a") as file:
             file.write("- Feed the replica\n")
+    world.hook("claude", "UserPromptSubmit", prompt="feed the replica")
     world.run("update")
     world.run("show")
     world.run("clear")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from functools import cache
 from pathlib import Path
@@ -38,6 +39,7 @@ def make_tables(address: str) -> None:
 @cache
 def _new_store() -> TemporaryDirectory[str]:
     folder = TemporaryDirectory(prefix="learnt-store-")
+    atexit.register(folder.cleanup)
     with Memory.open(folder.name) as memory:
         assert memory.learnings().total == 0
     return folder

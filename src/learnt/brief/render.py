@@ -552,6 +552,7 @@ def read_receipt(
 
 def _choice_entry(choice: Choice, no_room: Sequence[str]) -> dict[str, Any]:
     hit = choice.hit
+    features = {name: round(value, 3) for name, value in hit.features.items() if value}
     left_out = choice.left_out or (NO_ROOM if hit.learning.id in no_room else "")
     return {
         "id": hit.learning.id,
@@ -560,6 +561,8 @@ def _choice_entry(choice: Choice, no_room: Sequence[str]) -> dict[str, Any]:
         "confidence": hit.learning.confidence,
         "trigger": hit.trigger,
         "left_out": left_out,
+        **({"part": hit.part} if hit.part else {}),
+        **({"features": features} if features else {}),
     }
 
 

@@ -35,7 +35,13 @@ if TYPE_CHECKING:
 
 REPEATS = "repeats another"
 REPLACED = "a newer one on the same subject tells of a change"
-_MIN_TRIAL_RELEVANCE = 0.5
+NOT_RELEVANT = "not relevant enough"
+NOT_RELEVANT_FOR_TRIAL = "not relevant enough for a trial"
+NO_TRIAL_SLOT = "not trusted enough, and no trial slot left"
+TRIED_ENOUGH = "not trusted enough, and tried often enough"
+NO_SUPPORT = "nothing speaks for it, and a trusted one fits as well"
+ENOUGH_OTHERS = "enough others fit better"
+MIN_TRIAL_RELEVANCE = 0.5
 _MAX_TRIAL_MARKS = 3
 HAS_ORIGINAL = "a person's learning has much the same words"
 _MIN_SHARE = 0.6
@@ -137,7 +143,7 @@ def choose(
         trials = _where_needed(trials, trusted, reasons)
     trials = _one_per_source(sorted(trials, key=lambda hit: _rank_trial(hit, is_observed=is_observed)), reasons)
     slots = max(0, min(rules.trial_slots, rules.max_learnings - bool(trusted)))
-    reasons.update((hit.learning.id, "not trusted enough, and no trial slot left") for hit in trials[slots:])
+    reasons.update((hit.learning.id, NO_TRIAL_SLOT) for hit in trials[slots:])
     pinned = sum(hit.learning.pinned for hit in trusted)
     room = min(rules.max_learnings, max(pinned, rules.max_learnings - len(trials[:slots])))
     chosen = [*trusted[:room], *trials[: min(slots, rules.max_learnings - len(trusted[:room]))]]
@@ -146,7 +152,7 @@ def choose(
         Choice(
             hit=hit,
             on_trial=is_on_trial(hit),
-            left_out="" if hit.learning.id in ids else reasons[hit.learning.id] or "enough others fit better",
+            left_out="" if hit.learning.id in ids else reasons[hit.learning.id] or ENOUGH_OTHERS,
         )
         for hit in ranked
     ]
@@ -190,7 +196,7 @@ def _where_needed(trials: Sequence[Hit], trusted: Sequence[Hit], reasons: dict[s
         if has_support(hit.learning) or fits_better:
             kept.append(hit)
         else:
-            reasons[hit.learning.id] = "nothing speaks for it, and a trusted one fits as well"
+            reasons[hit.learning.id] = NO_SUPPORT
     return kept
 
 
@@ -205,15 +211,15 @@ def _one_per_source(hits: Sequence[Hit], reasons: dict[str, str]) -> list[Hit]:
 
 
 def _reason_against(hit: Hit, rules: Rules) -> str:
-    return "not relevant enough" if not hit.trigger and hit.relevance < rules.min_relevance else ""
+    return NOT_RELEVANT if not hit.trigger and hit.relevance < rules.min_relevance else ""
 
 
 def _reason_against_trial(hit: Hit, undecided: Mapping[str, int], *, is_observed: bool) -> str:
     showings = hit.learning.times_injected + undecided.get(hit.learning.id, 0)
     if _trial_has_ended(hit.learning, showings, is_observed=is_observed):
-        return "not trusted enough, and tried often enough"
-    if not hit.trigger and hit.relevance < _MIN_TRIAL_RELEVANCE:
-        return "not relevant enough for a trial"
+        return TRIED_ENOUGH
+    if not hit.trigger and hit.relevance < MIN_TRIAL_RELEVANCE:
+        return NOT_RELEVANT_FOR_TRIAL
     return ""
 
 

@@ -14,7 +14,6 @@ import re
 import sys
 import time
 
-from learnt.model import MISSED
 from learnt.text.clean import clean
 
 TYPE_CHECKING = False
@@ -23,14 +22,10 @@ if TYPE_CHECKING:
     from typing import Any, Self, TextIO
 
     from learnt.errors import LearntError
-    from learnt.model import Brief, Debrief, Learning
+    from learnt.model import Debrief, Learning
 
 PURGED = "(purged)"
 NOT_KNOWN = "not known to be delivered"
-_ASKED = {
-    "start": "to keep what it finds out (a line outside the budget)",
-    "found": "to write down what an error taught (a line outside the budget)",
-}
 _STYLES = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "dim": "2", "bold": "1"}
 _COLOUR = f"(\x1b\\[(?:0|{'|'.join(_STYLES.values())})m)"
 _MIN_TABLE_COLUMNS = 60  # a table is unreadable on a narrower terminal
@@ -199,86 +194,6 @@ def describe_debrief(debrief: Debrief, *, has_given_task: bool, verbose: bool) -
 def describe_mark(learning: Learning, *, helpful: bool) -> str:
     """Return a sentence that says what a mark did."""
     return f"Marked {learning.id} as {'helpful' if helpful else 'not helpful'}: confidence {learning.confidence:.2f}"
-
-
-def list_mentioned(brief: Brief) -> list[str]:
-    """Return the ids of the learnings that `describe_receipt` names."""
-    receipt = brief.receipt
-    entries = (*receipt["considered"], *receipt.get("index", ()))
-    return [*(entry["id"] for entry in entries), *receipt.get("beside", ())]
-
-
-def describe_receipt(
-    brief: Brief, titles: Mapping[str, str], cues: Mapping[str, tuple[str, str]] | None = None
-) -> list[str]:
-    """Return why a brief contains what it does: the request, and each learning that was considered.
-
-    `cues` are the learnings' cues that share most words with the request, and where they come from.
-    """
-    receipt = brief.receipt
-    warning = ", including a stuck warning outside the budget" if receipt["stuck"] else ""
-    budget = receipt["settings"]["budget_tokens"]
-    lines = [f"{paint(brief.id, 'bold')} for {brief.task}: {brief.tokens} tokens of {budget}{warning}"]
-    lines.append(join_parts({"occasion": brief.occasion, "agent": brief.agent, "client": brief.client}))
-    if brief.delivery == MISSED:
-        lines.append("not delivered: it is not in the client's transcript of what the agent was given")
-    lines += _describe_request(receipt)
-    if "mirror_age_s" in receipt:
-        lines.append(f"from the server's mirror, {receipt['mirror_age_s']:,} s old")
-    lines += _describe_conversation(receipt)
-    if receipt.get("attempts_left_out"):
-        lines.append(f"attempts left out: {', '.join(map(str, receipt['attempts_left_out']))}")
-    for entry in receipt["considered"]:
-        lines += _describe_entry(entry, titles.get(entry["id"], PURGED), measured=bool(receipt["query"]))
-        if entry["id"] in (cues or {}):
-            cue, origin = (cues or {})[entry["id"]]
-            lines.append(f"    cue ({origin}): {cue}")
-    for entry in receipt.get("index", ()):
-        lines.append(f"{entry['id']}  {paint('listed', 'green')}: {titles.get(entry['id'], PURGED)}")
-    if receipt.get("index_more"):
-        lines.append(f"not listed: {receipt['index_more']:,} more")
-    for id in receipt.get("beside", ()):
-        source = paint("given by the learnings file in the prompt", "green")
-        lines.append(f"{id}  {source}: {titles.get(id, PURGED)}")
-    if receipt["query"] and not receipt["considered"]:
-        lines.append("no learning shares a word or a trigger with it")
-    return lines
-
-
-def _describe_request(receipt: Mapping[str, Any]) -> list[str]:
-    lines = []
-    if receipt["query"]:
-        cut = receipt.get("query_length", 0) - len(receipt["query"])
-        lines.append(f"query: {receipt['query']}{f' … and {cut:,} more characters' if cut > 0 else ''}")
-    for name in ("paths", "command", "tools", "task_type", "goal", "exclude_goal"):
-        value = receipt.get(name)
-        if value:
-            lines.append(f"{name.replace('_', ' ')}: {', '.join(value) if isinstance(value, list) else value}")
-    return lines
-
-
-def _describe_conversation(receipt: Mapping[str, Any]) -> list[str]:
-    """Return the parts of a conversation's brief other than learnings: failures, unfinished tasks, notes, asks."""
-    lines = []
-    for failure in receipt.get("failed", ()):
-        lines.append(f"failed before: {failure['command']}" + (f": {failure['error']}" if failure["error"] else ""))
-        if failure["worked"]:
-            lines.append(f"    then worked: {failure['worked']}")
-    for task in receipt.get("unfinished", ()):
-        lines.append(f"unfinished: {task['task']}: {task['title']}")
-        lines += [f"    {text}" for text in (task["reason"], task["suggestion"]) if text]
-    lines += [f"note: {note}" for note in receipt.get("notes", ())]
-    lines += [f"asked for: {_ASKED[receipt['ask']]}"] if receipt.get("ask") in _ASKED else []
-    return [line.rstrip().replace("\n", " ") for line in lines]
-
-
-def _describe_entry(entry: Mapping[str, Any], title: str, *, measured: bool) -> list[str]:
-    verdict = f"left out: {entry['left_out']}" if entry["left_out"] else paint("chosen", "green")
-    trigger = f"; trigger {entry['trigger']}" if entry["trigger"] else ""
-    scores = f"confidence {entry['confidence']:.2f}"
-    if measured:
-        scores = f"relevance {entry['relevance']:.2f}, score {entry['score']:.2f}, {scores}"
-    return [f"{entry['id']}  {verdict}", f"    {scores}{trigger}: {title}"]
 
 
 def join_parts(parts: Mapping[str, str]) -> str:

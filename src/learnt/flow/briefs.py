@@ -1,4 +1,4 @@
-"""Before a task: recall learnings, brief the agent, store the receipt, and render the brief again on demand.
+"""Before a task: recall learnings, brief the agent, and store the receipt; `why.py` reads it.
 
 Every brief (for a task, a hook event or a template) is built by `assemble`, and stored by `record` in `injections.py`
 before its text is used.
@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from learnt.brief.render import (
     LOADED_FROM,
-    RENDERER,
     Content,
     Index,
     Loop,
     Past,
     Shown,
     fit,
-    read_receipt,
     render,
     write_receipt,
 )
 from learnt.brief.select import REPEATS, Choice, Rules, choose, hidden_categories, is_restricted, without_twins
 from learnt.clients.registry import loaded_files
-from learnt.errors import LearntError, NotFound, WrongRequest
-from learnt.flow.context import check_rows, take_over_edits
+from learnt.errors import LearntError, WrongRequest
+from learnt.flow.context import check_rows, load_module, take_over_edits
 from learnt.flow.injections import asks_for_marks, injected, record
 from learnt.model import (
     TEXT_LIMIT,
@@ -41,7 +39,6 @@ from learnt.recall.find import Source, Wanted, find_each, highlights
 from learnt.store import PATIENCE_MS, happened, learnings, tasks
 from learnt.store.index import Filter
 from learnt.text.clean import clean, fold
-from learnt.text.records import read_fields
 from learnt.text.redact import redact
 from learnt.text.times import HOUR_MS
 from learnt.text.triggers import Situation
@@ -55,7 +52,7 @@ if TYPE_CHECKING:
 
     from learnt.brief.render import Unfinished
     from learnt.flow.context import Context
-    from learnt.model import Failure
+    from learnt.flow.task_parts import TaskPart
 
 STRATEGIES = ("hybrid", "words")  # both search by words; no other strategy exists yet
 _MAX_TRUSTED = 20
@@ -185,11 +182,11 @@ def brief(context: Context, request: BriefRequest) -> Brief:
         take_over_edits(context)
     now = context.clock()
     task = task_for(context, request, now=now)
-    situation = _situation(request, request.text, task.type)
+    situation, parts = _read_task(context, task, request)
     already_given = _known_before(context, task if request.only_new else None, request.beside)
     opening = request.opening or Opening()
     already_given |= {hit.learning.id: STANDING for hit in opening.hits}
-    hits, reasons = _recall(context, situation, task, already_given, request)
+    hits, reasons = _recall(context, situation, task, already_given, request, parts=parts)
     said = [*opening.hits, *(hit for hit in hits if reasons.get(hit.learning.id) == SHOWN_BEFORE)]
     fresh = without_twins([hit for hit in hits if hit.learning.id not in reasons], before=said)
     reasons = {hit.learning.id: REPEATS for hit in hits if not any(hit is one for one in fresh)} | reasons
@@ -220,9 +217,7 @@ def brief(context: Context, request: BriefRequest) -> Brief:
         ),
         choices=choices,
         settings={**rules.as_dict(), "budget_tokens": _budget(context, request.budget_tokens)},
-        asked=asked(
-            situation, goal=task.goal, exclude_goal=fold(request.exclude_goal or ""), only_new=request.only_new
-        ),
+        asked=_describe_request(request, task, situation, parts),
         query="\n".join((request.text, *request.or_else)),
         beside=request.beside,
         max_chars=request.max_chars,
@@ -270,36 +265,6 @@ def assemble(draft: Draft) -> Brief:
     )
 
 
-def explain(context: Context, id: str) -> Brief:
-    """Return a brief with its receipt; its text is rendered again if everything in it still exists."""
-    brief = happened.get_brief(context.store.database, id)
-    reports = tasks.failures(context.store.database, brief.task)
-
-    def failure_of(attempt: str) -> Failure:
-        if attempt not in reports:
-            raise NotFound(f"no report on `{attempt}`", hint="the report is no longer in this store")
-        return reports[attempt]
-
-    def learning_at(id: str, version: int, scope: str) -> Learning:
-        return _learning_at(context, id, version, scope)
-
-    try:
-        content = read_receipt(id, dict(brief.receipt), learning_at=learning_at, failure_of=failure_of)
-    except NotFound:
-        return brief  # something in it was deleted: the receipt remains, but the text cannot be rendered
-    return brief.replace(text=render(content))
-
-
-def is_as_sent(brief: Brief) -> bool:
-    """Return whether a brief's text is byte for byte the text that the agent was given."""
-    return digest(brief.text) == brief.text_hash
-
-
-def is_of_another_version(brief: Brief) -> bool:
-    """Return whether a brief was rendered by another version, whose wording may differ."""
-    return bool(brief.receipt.get("render", 1) != RENDERER)
-
-
 def task_for(context: Context, request: BriefRequest, *, now: int) -> Task:
     """Return the stored task of a brief, or a new task made from the text."""
     id = request.task or new_id("task", now)
@@ -321,6 +286,15 @@ def task_for(context: Context, request: BriefRequest, *, now: int) -> Task:
     )
 
 
+def _describe_request(
+    request: BriefRequest, task: Task, situation: Situation, parts: Sequence[TaskPart]
+) -> dict[str, Any]:
+    """Return the request for a brief for a task for the receipt, without its text and without secrets."""
+    also = {"parts": [part.as_entry() for part in parts]} if parts else {}
+    exclude_goal = fold(request.exclude_goal or "")
+    return asked(situation, goal=task.goal, exclude_goal=exclude_goal, only_new=request.only_new, **also)
+
+
 def asked(situation: Situation, **also: Any) -> dict[str, Any]:
     """Return the request for a brief for the receipt, without its text and without secrets."""
     return {
@@ -335,7 +309,7 @@ def asked(situation: Situation, **also: Any) -> dict[str, Any]:
 def _without_secrets(context: Context, request: BriefRequest) -> BriefRequest:
     text = redact(clean(check_text("task_text", request.text)))[0]
     if not text.strip():
-        raise WrongRequest("the task has no text", hint="describe in a few words what to do")
+        text = _read_stored_text(context, request.task)
     return request.replace(
         text=text,
         command=redact(clean(request.command))[0],
@@ -344,6 +318,26 @@ def _without_secrets(context: Context, request: BriefRequest) -> BriefRequest:
         model=context.redact_line(request.model),
         model_reason=context.redact_line(request.model_reason, TEXT_LIMIT),
     )
+
+
+def _read_stored_text(context: Context, id: str | None) -> str:
+    """Return the title and the text of a stored task, for a brief that is asked for without a text."""
+    stored = tasks.find(context.store.database, id) if id else None
+    if stored is None:
+        raise WrongRequest("the task has no text", hint="describe in a few words what to do")
+    return f"{stored.title}\n{stored.text}".strip()
+
+
+def _read_task(context: Context, task: Task, request: BriefRequest) -> tuple[Situation, list[TaskPart]]:
+    """Return the situation with the files that a task names, and the task's parts; a conversation has no parts."""
+    situation = _situation(request, request.text, task.type)
+    if task.type == "session" or not (request.task or task.goal):
+        return situation, []
+    module = load_module("task_parts")  # a hook never needs it
+    parts: list[TaskPart] = module.list_parts(context, task, request.text)
+    own = [request.text, *(part.text for part in parts if not part.is_inherited)]
+    paths = dict.fromkeys((*situation.paths, *module.list_own_paths(context.root, own)))
+    return situation.replace(paths=tuple(paths)), parts
 
 
 def _situation(request: SearchRequest | BriefRequest, text: str, task_type: str) -> Situation:
@@ -390,9 +384,7 @@ def _content(context: Context, task: Task, choices: Sequence[Choice], request: B
 
 
 def _is_stuck(context: Context, task: Task) -> bool:
-    from learnt.flow.tasks import find_stuck  # only after failures, which a hook never sees
-
-    return find_stuck(context, task) is not None
+    return load_module("tasks").find_stuck(context, task) is not None  # only after failures, which a hook never sees
 
 
 def _find_everywhere(context: Context, situation: Situation, which: Filter, parts: Sequence[Wanted]) -> list[list[Hit]]:
@@ -402,13 +394,19 @@ def _find_everywhere(context: Context, situation: Situation, which: Filter, part
 
 
 def _recall(
-    context: Context, situation: Situation, task: Task, known: dict[str, str], request: BriefRequest
+    context: Context,
+    situation: Situation,
+    task: Task,
+    known: dict[str, str],
+    request: BriefRequest,
+    *,
+    parts: Sequence[TaskPart],
 ) -> tuple[list[Hit], dict[str, str]]:
     """Return the candidates for a brief, and the reasons for leaving some of them out.
 
     Trusted learnings, doubted learnings and learnings in other agents' categories are searched for separately, so that
     none of these groups crowds out the others. A conversation does not get its own learnings back. A retry gets the
-    learnings from earlier attempts, and learnings that match the last failure.
+    learnings from earlier attempts, and learnings that match the last failure. A task gets what matches its parts.
     """
     if task.skip_learnings:
         return [], {}
@@ -432,16 +430,40 @@ def _recall(
     *fresh, left_out = _find_everywhere(context, situation, which, [*of_others, trusted, doubted, excluded])
     others = fresh.pop(0) if hidden else []
     hits = {hit.learning.id: hit for part in fresh for hit in part}
-    for hit in _taught_by_failures(context, task, unknown, [trusted, doubted]):
-        better = hits.get(hit.learning.id)
-        if better is None or (not better.trigger and (hit.trigger or hit.relevance > better.relevance)):
-            hits[hit.learning.id] = hit
+    _add_better(hits, _taught_by_failures(context, task, unknown, [trusted, doubted]))
+    if parts:
+        _add_those_of_parts(context, hits, parts, unknown, [trusted, doubted])
     if request.gives_pinned:
         hits |= _find_pinned(context, visible.replace(trusted_from=gate), hits)
     reasons = {hit.learning.id: known.get(hit.learning.id) or _why_excluded(hit.learning, unknown) for hit in left_out}
     others = [hit for hit in others if hit.learning.id not in hits]
     reasons.update((hit.learning.id, f"not in the categories of {agent}") for hit in others)
     return [*hits.values(), *left_out, *others], reasons
+
+
+def _add_better(hits: dict[str, Hit], others: Sequence[Hit]) -> None:
+    """Replace hits by others for the same learnings that more speaks for, and add the hits for other learnings."""
+    for hit in others:
+        known = hits.get(hit.learning.id)
+        if known is None or (not known.trigger and (hit.trigger or hit.relevance > known.relevance)):
+            hits[hit.learning.id] = hit
+
+
+def _add_those_of_parts(
+    context: Context, hits: dict[str, Hit], parts: Sequence[TaskPart], which: Filter, wanted: Sequence[Wanted]
+) -> None:
+    """Add the hits for a task's own parts, and the best one for what it inherits."""
+    module = load_module("task_parts")
+    found = [
+        hit.replace(part=part.name)
+        for part in parts
+        for piece in module.split_part(part)
+        for some in _find_everywhere(context, Situation(text=clean(piece)), which, wanted)
+        for hit in some
+    ]
+    _add_better(hits, [hit for hit in found if hit.part not in module.INHERITED])
+    inherited = [module.weaken(hit) for hit in found if hit.part in module.INHERITED]
+    _add_better(hits, module.choose_inherited(inherited, hits, context.settings.brief_relevance))
 
 
 def _find_pinned(context: Context, which: Filter, hits: Mapping[str, Hit]) -> dict[str, Hit]:
@@ -477,7 +499,8 @@ def _taught_by_failures(context: Context, task: Task, which: Filter, parts: Sequ
         paths=tuple(map(clean, report.files)),
         task_type=fold(task.type),
     )
-    return [*hits, *(hit for part in _find_everywhere(context, situation, which, parts) for hit in part)]
+    found = _find_everywhere(context, situation, which, parts)
+    return [*hits, *(hit.replace(part="failure") for some in found for hit in some)]
 
 
 def _past_attempts(context: Context, task: Task, *, now: int) -> tuple[tuple[Past, ...], Loop]:
@@ -539,16 +562,3 @@ def _hidden_categories(context: Context, agent: str) -> tuple[str, ...]:
         return ()
     spellings = {name for store in context.sound_stores() for name in learnings.categories(store.database)}
     return hidden_categories(agent, agents, sorted(spellings))
-
-
-def _learning_at(context: Context, id: str, version: int, scope: str) -> Learning:
-    """Return an earlier version of a learning from the store with this scope."""
-    fields: dict[str, Any] = {}
-    stores = [store for store in context.sound_stores() if store.place.scope == scope]
-    history = [event for store in stores for event in learnings.history(store.database, id)]
-    if not history:
-        raise NotFound(f"no history of `{id}`", hint="it was purged, or its store is no longer configured")
-    for event in history:
-        if event.version <= version:
-            fields.update(event.new)
-    return Learning(id=id, version=version, **read_fields(fields, allowed=Learning.fields))

@@ -148,7 +148,7 @@ class Context:
 
     def _apply(self, module: str, database: Database, body: dict[str, Any]) -> object:
         """Within a transaction: apply a record with the module that knows its kind, which is rarely needed."""
-        return _load(module).apply(self, database, body)
+        return load_module(module).apply(self, database, body)
 
     @property
     def store(self) -> Store:
@@ -355,7 +355,7 @@ def bind_to_id(place: Place) -> None:
             database.close()
 
 
-def _load(module: str) -> Any:
+def load_module(module: str) -> Any:
     """Return a module of the flow that is rarely needed."""
     from importlib import import_module
 
@@ -474,7 +474,7 @@ def apply_file_edits(context: Context) -> None:
     claims = [claim for claim in tasks.claims(context.store.database) if claim.agent_pid and claim.held_until > now]
     if any(claim.folder == context.root for claim in claims):
         return
-    _load("learnings_file").LearningsFile(context).apply_edits()
+    load_module("learnings_file").LearningsFile(context).apply_edits()
 
 
 def take_over_edits(context: Context) -> None:

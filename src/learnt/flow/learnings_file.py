@@ -27,7 +27,7 @@ from learnt.learnings_file.lines import ID_COMMENT
 from learnt.learnings_file.read import Bullet, lines_for_prompt, parse
 from learnt.learnings_file.write import Delta, Rendering, compare_renderings, diff, render, select
 from learnt.model import Task, Value, new_id
-from learnt.store import calls, learnings, mined, regenerations
+from learnt.store import calls, learnings, learnings_in_files, mined, regenerations
 from learnt.store.index import Filter
 from learnt.store.regenerations import Regeneration
 from learnt.system.files import remove_file
@@ -393,8 +393,8 @@ class LearningsFile:
         goal = file.goal if has_goal_files(self._context) else None
         tasks = self._recent_tasks(window, goal)
         since = mined.first_attempt_at(database, tasks)
-        cared_for = learnings.cared_for(database)
-        candidates = learnings.for_file(database, tasks=tasks, since=since, goal=goal, cared_for=cared_for)
+        cared_for = learnings_in_files.cared_for(database)
+        candidates = learnings_in_files.for_file(database, tasks=tasks, since=since, goal=goal, cared_for=cared_for)
         # What stands in CLAUDE.md or the like would only crowd out the rest.
         is_in_other_file = Filter(exclude_loaded=LOADED_FILES).leaves_out_file
         chosen = select(
@@ -436,7 +436,7 @@ class LearningsFile:
         if not has_goal_files(self._context):
             return [file for file in files if not file.goal]
         goals_with_file = {file.goal for file in files}
-        new = [goal for goal in learnings.goals(self._store.database) if goal and goal not in goals_with_file]
+        new = [goal for goal in learnings_in_files.goals(self._store.database) if goal and goal not in goals_with_file]
         return [*files, *(FileOnDisk(goal, disk.path_of(self._root, goal), None) for goal in new)]
 
 

@@ -33,7 +33,7 @@ from learnt.mine.classify import find_kind
 from learnt.mine.quality import find_flaw_in
 from learnt.mine.rules_file import LeftOut, Rule, read_rules
 from learnt.model import AVOID, PROGRAM, Learning, Value, new_id
-from learnt.store import Store, learnings
+from learnt.store import Store, learnings, learnings_in_files
 from learnt.store.index import Filter
 from learnt.store.learnings import Change
 from learnt.text.titles import text_key
@@ -178,7 +178,7 @@ class _FileIntake:
         rules = [rule.replace(files=rule.files or self._source.files) for rule in parsed.rules]
         rules = [rule for rule in rules if not self._is_flawed(rule)]
         place = self._source.place
-        stored = learnings.in_file(self._database, place) if place else []
+        stored = learnings_in_files.in_file(self._database, place) if place else []
         known = {key: learning for learning in stored for key in self._keys(learning)}
         matched = {learning.id for rule in rules for learning in [known.get(rule.key)] if learning}
         free = [one for one in stored if one.id not in matched and one.status == "active"]
@@ -326,11 +326,11 @@ def refresh_marks(context: Context) -> int:
 def _refresh_store(context: Context, store: Store) -> int:
     now, checked_at = context.clock(), store.database.counter(_CHECKED_AT)
     cleared, was_read = 0, False
-    for place in learnings.files(store.database):
+    for place in learnings_in_files.files(store.database):
         keys = _read_keys(context, place, since_ms=checked_at)
         if keys is None:
             continue
-        gone = [one for one in learnings.in_file(store.database, place) if not _stands_in(one, keys)]
+        gone = [one for one in learnings_in_files.in_file(store.database, place) if not _stands_in(one, keys)]
         with store.transaction():
             for learning in gone:
                 change = Change(what="import", who=PROGRAM, at=now, reason=f"no longer in {place}")

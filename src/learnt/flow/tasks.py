@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from learnt.errors import NotFound, WrongRequest
 from learnt.flow.learnings import alter, refuse_agent
+from learnt.flow.task_parts import read_spec
 from learnt.model import LONG_TEXT_LIMIT, TEXT_LIMIT, TITLE_LIMIT, Task, is_id, new_id, text_id
 from learnt.store import reviews, tasks
 from learnt.store.reviews import Escalation
@@ -72,6 +73,10 @@ class Tasks:
         fields |= {"based_on": based_on, "model": model, "verify": verify}
         with self._store.transaction():
             return self._insert(after, parent=parent, skip_learnings=skip_learnings, **_read(self._context, fields))
+
+    def read_spec(self, spec: str) -> str:
+        """Return the text of a specification, which is a file in the project; empty if `spec` is empty."""
+        return read_spec(self._context.root, spec)
 
     def get(self, id: str) -> Task:
         """Return a task."""

@@ -16,7 +16,7 @@ from learnt.flow.background import update_soon
 from learnt.flow.context import Context
 from learnt.flow.duplicates import propose_duplicates
 from learnt.model import PROGRAM, Learning, Value
-from learnt.store import Store, learnings, tasks
+from learnt.store import Store, aging, learnings, tasks
 from learnt.store.index import Filter
 from learnt.store.learnings import Change
 from learnt.text.times import DAY_MS
@@ -97,7 +97,7 @@ class Upkeep:
         most = self._context.settings.summarise_above
         if learnings.count(store.database, Filter()) <= most:
             return []
-        latest = learnings.latest_summary_at(store.database)
+        latest = aging.latest_summary_at(store.database)
         if latest and tasks.attempts_since(store.database, latest) < _ATTEMPTS_BETWEEN_SUMMARIES:
             return []
         now = self._context.clock()
@@ -117,12 +117,12 @@ class Upkeep:
     def _age(self, store: Store, deadline: float) -> tuple[int, int]:
         """Age unused learnings in batches; return how many lost confidence and how many were archived."""
         with store.transaction():
-            now = learnings.believe_time(store.database, self._context.clock(), at_most=_MAX_STEP_MS)
+            now = aging.believe_time(store.database, self._context.clock(), at_most=_MAX_STEP_MS)
         decayed = archived = 0
         last = ""
         while time.monotonic() < deadline:
             with store.transaction():
-                batch = learnings.unused_since(store.database, before=now - DECAY_PERIOD_MS, after=last, limit=_BATCH)
+                batch = aging.unused_since(store.database, before=now - DECAY_PERIOD_MS, after=last, limit=_BATCH)
                 for learning in batch:
                     has_decayed, is_archived = _age_learning(store, learning, now)
                     decayed, archived = decayed + has_decayed, archived + is_archived

@@ -18,8 +18,9 @@ from learnt.flow.rules_files import RulesFiles
 from learnt.model import PARAGRAPHS, TAG_LIMIT, Event, Learning, Value, new_id, text_id
 from learnt.store import BACKUPS_FOLDER, learnings
 from learnt.store.backup import back_up, open_backup, restore
+from learnt.store.bulk import Prepared, add_imported
 from learnt.store.index import Filter
-from learnt.store.learnings import Change, Prepared
+from learnt.store.learnings import Change
 from learnt.system.ahead import work_ahead
 from learnt.text.entries import read_entries
 from learnt.text.records import PLACE, read_fields
@@ -297,14 +298,14 @@ class Transfer:
         new: list[Prepared] = []
         for place, entry in enumerate(entries):
             if entry.row["id"] in known or entry.row["superseded_by"]:
-                learnings.add_imported(database, new, change)  # it may be about one of these
+                add_imported(database, new, change)  # it may be about one of these
                 new = []
                 yield self._import_record(batch.records[place], batch.now + place, change, as_is=as_is)
             else:
                 new.append(entry)
                 yield "added"
             known.add(entry.row["id"])
-        learnings.add_imported(database, new, change)
+        add_imported(database, new, change)
 
     def _import_record(self, record: dict[str, Any], now: int, change: Change, *, as_is: bool) -> str:
         """Add or update a learning; fields that the record lacks stay unchanged."""
@@ -316,7 +317,7 @@ class Transfer:
         learning = _read_record(record, now=now)
         refuse_circle(self._context, id, learning.superseded_by)
         if stored is None:
-            learnings.add_imported(database, [Prepared.of(learning)], change)
+            add_imported(database, [Prepared.of(learning)], change)
             return "added"
         stated = [name for name in record if name not in ("updated_at", *(() if as_is else ("vouched",)), *PLACE)]
         changes = {name: getattr(learning, name) for name in stated}

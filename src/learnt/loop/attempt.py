@@ -18,7 +18,7 @@ from learnt.debrief.sigils import read_sigils
 from learnt.errors import LearntError, NotTrusted, TryAgain, WrongRequest
 from learnt.loop import agents, folders, verify
 from learnt.loop.agents import AgentRun
-from learnt.loop.prompt import Earlier, compose, read_spec
+from learnt.loop.prompt import Earlier, compose
 from learnt.memory import Memory
 from learnt.model import Claim, Debrief, Failure, Task, Value
 from learnt.settings import Model, Settings
@@ -365,7 +365,7 @@ def build_prompt(
         task,
         brief=brief.text,
         learnings=learnings,
-        spec=read_spec(memory.root, task.spec),
+        spec=memory.tasks.read_spec(task.spec),
         prerequisites=[_summarize_earlier(memory, needed) for needed in done],
         chain=[_summarize_earlier(memory, earlier) for earlier in _chain(memory, task)],
         answers=[answer for answer in answers if answer.status == "resolved"],

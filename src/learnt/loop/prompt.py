@@ -11,17 +11,15 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from string import Template
 
-from learnt.errors import LearntError, WrongRequest
+from learnt.errors import LearntError
 from learnt.mine.ask import TEMPLATE, TEMPLATES
 from learnt.model import Task, Value
 from learnt.store.reviews import Escalation
 from learnt.system.files import list_names
 from learnt.system.templates import read_template
-from learnt.text.clean import clean
 from learnt.text.fence import fenced, quoted_line, without_tags
 
 _TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "prompts")
-_MAX_SPEC_CHARS = 200_000
 _MAX_ENTRIES = 20
 _MAX_ENTRY_CHARS = 500
 _BLANK_LINES = re.compile(r"\n{3,}")
@@ -63,34 +61,6 @@ def compose(
     text = Template(_template("task", overrides)).safe_substitute(parts)
     # The brief is inserted last, so that the agent gets it exactly as it was recorded.
     return _BLANK_LINES.sub("\n\n", text).replace(_BRIEF_PLACEHOLDER, brief.strip()).strip() + "\n"
-
-
-def read_spec(root: str, spec: str) -> str:
-    """Return the text of a specification, which is a file in the project; empty if `spec` is empty."""
-    if not spec:
-        return ""
-    path = os.path.realpath(os.path.join(root, spec))
-    if not path.startswith(os.path.join(os.path.realpath(root), "")):
-        raise WrongRequest(f"the specification {spec} is outside the project", hint=f"choose a file below {root}")
-    if not os.path.isfile(path):
-        raise WrongRequest(f"there is no file {spec}", hint="--spec must be a file in the project")
-    try:
-        with open(path, encoding="utf-8") as file:
-            text = file.read(_MAX_SPEC_CHARS + 1)
-    except OSError as error:
-        raise WrongRequest(
-            f"the specification {spec} cannot be read: {error.strerror}", hint="check the file's permissions"
-        ) from None
-    except UnicodeDecodeError:
-        text = "\0"
-    if "\0" in text:
-        raise WrongRequest(f"the specification {spec} is not UTF-8 text", hint="write it as plain text or Markdown")
-    if len(text) > _MAX_SPEC_CHARS:
-        raise WrongRequest(
-            f"the specification {spec} is longer than {_MAX_SPEC_CHARS:,} characters",
-            hint="split the task and its specification",
-        )
-    return clean(text).strip()
 
 
 def find_problems(overrides: str, types: Collection[str]) -> Iterator[tuple[str, str]]:

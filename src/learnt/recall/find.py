@@ -19,10 +19,11 @@ from learnt.model import Hit, Value
 from learnt.recall.query import EVERYDAY, Query
 from learnt.recall.relevance import (
     EVERYDAY_WEIGHT,
-    Features,
+    FEATURES,
     estimate_probability,
     estimate_self_meaning,
     list_margins,
+    measure_strength,
     weigh_shared_words,
     weigh_word,
 )
@@ -34,6 +35,7 @@ from learnt.text.words import JOINED, mark, words
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any
 
     from learnt.model import Learning
     from learnt.store.database import Database
@@ -52,8 +54,9 @@ _LENGTH_WEIGHT = 0.75
 BY_SENTENCE = 24  # so many candidates are compared with each sentence
 BY_SELF = 10  # so many of them by title and cues
 _MIN_PREFIX, _MAX_COMPLETIONS = 4, 5
-_MIN_LIKENESS = 0.2  # any two texts are a little alike
 SEMANTIC_WEIGHT = 0.4
+# Without a common word, texts that have nothing to do with each other are usually less alike than this.
+_MIN_LIKENESS = 0.25
 
 
 class Wanted(Value):
@@ -90,6 +93,23 @@ def find_each(
     return search.find()
 
 
+def measure(sources: Sequence[Source], situation: Situation, which: Filter, id: str) -> tuple[Hit | None, Hit | None]:
+    """Return the hit for one learning, whether `which` allows it or not, and the best hit for any other one."""
+    search = _Search(sources, situation, which, [], SEMANTIC_WEIGHT, also=id)
+    return search.measure(id)
+
+
+def weigh_cue(sources: Sequence[Source], cue: str) -> tuple[float, float]:
+    """Return the weight of all words that a learning would share with a text if it had this cue, and of the rarest."""
+    wanted = [*dict.fromkeys(words(cue))]
+    total = _add_up([index.counts(source.database, wanted) for source in sources])
+    weights = [
+        EVERYDAY_WEIGHT if word in EVERYDAY else weigh_word(word, total.frequencies.get(word, 0) + 1, total.learnings)
+        for word in wanted
+    ]
+    return sum(weights), max(weights, default=0.0)
+
+
 def find_nearest(database: Database, text: str, which: Filter, *, limit: int) -> list[Hit]:
     """Return the learnings that are most like a text by words and meaning, best first, whatever their triggers."""
     search = _Search([Source(database=database, scope="")], Situation(text=text), which, [], SEMANTIC_WEIGHT)
@@ -122,7 +142,10 @@ def words_to_look_up(wanted: Sequence[str], frequencies: Mapping[str, int]) -> l
 class _Found:
     """A candidate of one store during a search, with everything that is known about it."""
 
-    __slots__ = ("by_words", "candidate", "features", "likeness", "shares", "source", "strength", "times", "trigger")
+    __slots__ = (
+        *("by_words", "candidate", "cued", "likeness", "meaning", "rarest", "self_meaning", "shares", "source"),
+        *("strength", "times", "trigger", "words"),
+    )
 
     def __init__(self, candidate: Candidate, source: int, trigger: str) -> None:
         self.candidate = candidate
@@ -131,9 +154,24 @@ class _Found:
         self.times = Counter(candidate.words())
         self.shares: dict[str, float] = {}
         self.by_words = 0.0
-        self.likeness = 0.0
-        self.features = Features()
-        self.strength = 0.0
+        self.likeness: Any = None  # a number, once it is known
+        self.words = self.rarest = self.meaning = self.self_meaning = self.strength = 0.0
+        self.cued = bool(candidate.texts.get("cues"))
+
+    def list_features(self) -> dict[str, float]:
+        """Return the figures that decide about its relevance."""
+        values = (self.words, self.rarest, self.meaning, self.self_meaning, self.cued, bool(self.trigger))
+        return dict(zip(FEATURES, values, strict=True))
+
+    def update_strength(self) -> None:
+        self.strength = measure_strength(
+            words=self.words,
+            rarest=self.rarest,
+            meaning=self.meaning,
+            self_meaning=self.self_meaning,
+            cued=self.cued,
+            trigger=bool(self.trigger),
+        )
 
 
 class _Search:
@@ -146,8 +184,11 @@ class _Search:
         which: Filter,
         parts: Sequence[Wanted],
         semantic_weight: float,
+        *,
+        also: str = "",
     ) -> None:
         self._sources, self._which, self._parts = sources, which, parts
+        self._also = also
         self._semantic_weight = semantic_weight
         self._query = Query(situation.text)
         self._counts = [index.counts(source.database, _with_joined(self._query.words)) for source in sources]
@@ -164,7 +205,9 @@ class _Search:
         self._vector = self._query.embed_whole()
         self._matcher = SituationMatcher(situation)
         self._most = max(_MIN_CANDIDATES, *(4 * part.limit for part in parts), 0)
+        self._vectors = self._list_vectors() if self._vector is not None else []
         self._found: dict[str, _Found] = {}
+        self._learnings: dict[str, Learning] = {}
         self._best_words = self._best_likeness = 0.0
         self._reached_limit = False
         for number in range(len(sources)):
@@ -175,10 +218,9 @@ class _Search:
         chosen = [self._fitting(part) for part in self._parts]
         self._score()
         self._estimate_strengths()
+        self._compare_with_titles_and_cues()
         best = [self._order(found, part)[: part.limit] for found, part in zip(chosen, self._parts, strict=True)]
-        read = self._read({one.candidate.id: one for some in best for one in some}.values())
-        self._compare_with_titles_and_cues(read)
-        hits = self._make_hits(read)
+        hits = self._make_hits({one.candidate.id: one for some in best for one in some}.values())
         return [[hits[one.candidate.id] for one in some if one.candidate.id in hits] for some in best]
 
     def find_alike(self, limit: int) -> list[Hit]:
@@ -188,9 +230,18 @@ class _Search:
         for one in self._found.values():
             one.trigger = ""
         best = sorted(self._found.values(), key=self._rank_by_score)[:limit]
-        read = self._read(best)
-        hits = self._make_hits(read)
+        hits = self._make_hits(best)
         return [hits[one.candidate.id] for one in best if one.candidate.id in hits]
+
+    def measure(self, id: str) -> tuple[Hit | None, Hit | None]:
+        """Return the hit for one learning, and the best hit for any other one."""
+        self._score()
+        self._estimate_strengths()
+        self._compare_with_titles_and_cues(also=self._found.get(id))
+        best = sorted(self._found.values(), key=_rank_by_strength)[:BY_SELF]
+        hits = self._make_hits({one.candidate.id: one for one in (*best, self._found.get(id)) if one}.values())
+        others = sorted((hit for other, hit in hits.items() if other != id), key=lambda hit: -hit.relevance)
+        return hits.get(id), others[0] if others else None
 
     def _find_forms(self) -> dict[str, tuple[str, ...]]:
         """Return the words of the text that no learning contains, with the forms of them that learnings contain.
@@ -222,14 +273,16 @@ class _Search:
         triggers = index.find_by_triggers(database, self._matcher.anchors(), self._matcher.matches, self._which)
         candidates = {one.id: one for one in self._by_words(number, self._which, most=self._most)}
         self._reached_limit = self._reached_limit or len(candidates) >= self._most
-        others = [*triggers]
+        alike: dict[str, float] = {}
         if self._vector is not None and self._semantic_weight:
-            others += [id for id, _ in index.find_by_meaning(database, self._vector, self._which, limit=_BY_MEANING)]
-        missing = [id for id in dict.fromkeys(others) if id not in candidates]
+            alike = dict(index.find_by_meaning(database, self._vector, self._which, limit=_BY_MEANING))
+        also = [self._also] if self._also else []
+        missing = [id for id in dict.fromkeys((*triggers, *alike, *also)) if id not in candidates]
         candidates.update((one.id, one) for one in (index.read_candidates(database, missing) if missing else ()))
         for id, candidate in candidates.items():
-            # A copy in another store is the same learning.
-            self._found.setdefault(id, _Found(candidate, number, triggers.get(id, "")))
+            if id not in self._found:  # otherwise it is a copy of a learning in another store
+                self._found[id] = _Found(candidate, number, triggers.get(id, ""))
+                self._found[id].likeness = alike.get(id)
 
     def _by_words(self, number: int, which: Filter, *, most: int) -> list[Candidate]:
         counts = self._counts[number]
@@ -266,16 +319,16 @@ class _Search:
 
     def _score(self) -> None:
         """Determine what each word and the meaning add to each candidate's score."""
-        for number, source in enumerate(self._sources):
-            here = {id: one for id, one in self._found.items() if one.source == number}
-            for one in here.values():
-                one.shares = _shares(one, self._worth, self._total)
-                one.by_words = sum(one.shares.values())
-            if self._vector is None or not here:
-                continue
-            vectors = index.read_vectors(source.database, [*here])
-            for id, likeness in zip(vectors, likenesses(self._vector, [*vectors.values()]), strict=True):
-                here[id].likeness = likeness if likeness >= _MIN_LIKENESS else 0.0
+        for one in self._found.values():
+            one.shares = _shares(one, self._worth, self._total)
+            one.by_words = sum(one.shares.values())
+        for number, source in enumerate(self._sources) if self._vector is not None else ():
+            ids = [id for id, one in self._found.items() if one.source == number and one.likeness is None]
+            vectors = index.read_vectors(source.database, ids) if ids else {}
+            for id, likeness in zip(vectors, likenesses(self._vector or b"", [*vectors.values()]), strict=True):
+                self._found[id].likeness = likeness
+        for one in self._found.values():
+            one.likeness = max(0.0, one.likeness or 0.0)
         self._best_words = max((one.by_words for one in self._found.values()), default=0.0)
         self._best_likeness = max((one.likeness for one in self._found.values()), default=0.0)
 
@@ -283,8 +336,12 @@ class _Search:
         """Return the candidates for a part, best first; without those for which nothing speaks."""
         found = [self._found[id] for id in ids]
         if part.by_relevance:
-            return sorted((one for one in found if one.strength > Features().strength()), key=_rank_by_strength)
-        return sorted((one for one in found if self._combine(one) > 0 or one.trigger), key=self._rank_by_score)
+            return sorted((one for one in found if one.strength > measure_strength()), key=_rank_by_strength)
+        return sorted(filter(self._is_found, found), key=self._rank_by_score)
+
+    def _is_found(self, one: _Found) -> bool:
+        """Return whether a candidate belongs into the results of a search: by a trigger, by words or by meaning."""
+        return bool(one.trigger) or (self._combine(one) > 0 and (one.by_words > 0 or one.likeness >= _MIN_LIKENESS))
 
     def _rank_by_score(self, one: _Found) -> tuple[object, ...]:
         candidate = one.candidate
@@ -299,55 +356,71 @@ class _Search:
     def _estimate_strengths(self) -> None:
         """Determine how much speaks for each candidate, the best ones by their best sentence."""
         for one in self._found.values():
-            shared, rarest = weigh_shared_words(self._sentences, one.times, self._weights)
-            features = Features(words=shared, rarest=rarest, meaning=one.likeness, self_meaning=one.likeness)
-            self._describe(one, features.replace(cued=bool(one.candidate.texts.get("cues"))))
-        vectors = self._query.list_vectors(self._weights)
+            one.words, one.rarest = weigh_shared_words(self._sentences, one.times, self._weights)
+            one.meaning = one.self_meaning = one.likeness
+            one.update_strength()
+        if len(self._sentences) < 2:
+            return  # the sentence is the whole text
         best = sorted(self._found.values(), key=_rank_by_strength)[:BY_SENTENCE]
-        for number, source in enumerate(self._sources):
+        for number, source in enumerate(self._sources) if self._vectors else ():
             here = {one.candidate.id: one for one in best if one.source == number}
-            for id, vector in (index.read_vectors(source.database, [*here]) if here and vectors else {}).items():
-                likeness = max((here[id].likeness, *likenesses(vector, vectors)))
-                self._describe(here[id], here[id].features.replace(meaning=likeness, self_meaning=likeness))
+            for id, vector in (index.read_vectors(source.database, [*here]) if here else {}).items():
+                one = here[id]
+                one.meaning = one.self_meaning = max((one.likeness, *likenesses(vector, self._vectors)))
+                one.update_strength()
 
-    def _describe(self, one: _Found, features: Features) -> None:
-        one.features = features.replace(trigger=bool(one.trigger))
-        one.strength = one.features.strength()
+    def _compare_with_titles_and_cues(self, also: _Found | None = None) -> None:
+        """Determine for the strongest candidates how like a sentence is to what they say they are about."""
+        best = sorted(self._found.values(), key=_rank_by_strength)[:BY_SELF]
+        for one, learning in self._read([*best, *([also] if also and also not in best else [])]):
+            units = map(words, (learning.title, *learning.all_cues))
+            one.self_meaning = estimate_self_meaning([self._liken(unit) for unit in units if unit])
+            one.update_strength()
+
+    def _liken(self, unit: Sequence[str]) -> float:
+        """Return how like the best sentence is to a title or cue: by meaning, or by its words if none is known."""
+        vector = embed(unit) if self._vectors else None
+        if vector is not None:
+            return max(likenesses(vector, self._vectors))
+        return max((len(sentence.intersection(unit)) / len(set(unit)) for sentence in self._sentences), default=0.0)
+
+    def _list_vectors(self) -> list[bytes]:
+        """Return the vectors of the sentences that say the most; those that share no word with a learning come last."""
+        known = {word for word, count in self._total.frequencies.items() if count} - EVERYDAY
+
+        def weigh(sentence: frozenset[str]) -> float:
+            return 0.0 if sentence.isdisjoint(known) else sum(map(self._weights.__getitem__, sentence))
+
+        return self._query.list_vectors([*map(weigh, self._sentences)])
 
     def _read(self, found: Iterable[_Found]) -> list[tuple[_Found, Learning]]:
-        """Return candidates with their learnings, strongest first; without those that have just been purged."""
-        chosen = sorted(found, key=_rank_by_strength)
-        by_id: dict[str, Learning] = {}
+        """Return candidates with their learnings; without those that have just been purged."""
+        wanted = [*found]
         for number, source in enumerate(self._sources):
-            ids = [one.candidate.id for one in chosen if one.source == number]
+            ids = [
+                one.candidate.id for one in wanted if one.source == number and one.candidate.id not in self._learnings
+            ]
             read = learnings.get_all(source.database, ids) if ids else {}
-            by_id |= {id: _with_scope(learning, source.scope) for id, learning in read.items()}
-        return [(one, by_id[one.candidate.id]) for one in chosen if one.candidate.id in by_id]
+            self._learnings |= {id: _with_scope(learning, source.scope) for id, learning in read.items()}
+        return [(one, self._learnings[one.candidate.id]) for one in wanted if one.candidate.id in self._learnings]
 
-    def _compare_with_titles_and_cues(self, read: Sequence[tuple[_Found, Learning]]) -> None:
-        """Determine for the strongest candidates how like a sentence is to what they say they are about."""
-        sentences = self._query.list_vectors(self._weights)
-        for one, learning in read[:BY_SELF] if sentences else ():
-            units = [embed(words(text)) for text in (learning.title, *learning.cues)]
-            best = [max(likenesses(unit, sentences)) for unit in units if unit is not None]
-            self._describe(one, one.features.replace(self_meaning=estimate_self_meaning(best)))
-
-    def _make_hits(self, read: Sequence[tuple[_Found, Learning]]) -> dict[str, Hit]:
+    def _make_hits(self, found: Iterable[_Found]) -> dict[str, Hit]:
+        """Return the hits of candidates, by their ids."""
         everybody = [*self._found.values()]
-        margins = dict(zip(map(id, everybody), list_margins([one.strength for one in everybody]), strict=True))
-        hits = {}
-        for one, learning in read:
-            margin = margins[id(one)]
-            hits[learning.id] = Hit(
+        margins = list_margins([one.strength for one in everybody])
+        margin_of = {one.candidate.id: margin for one, margin in zip(everybody, margins, strict=True)}
+        return {
+            learning.id: Hit(
                 learning=learning,
                 score=self._combine(one),
                 matched_fields=_matched_fields(one.candidate.texts, self._worth),
                 words=one.shares,
-                relevance=estimate_probability(one.strength, margin),
+                relevance=estimate_probability(one.strength, margin_of[learning.id]),
                 trigger=one.trigger,
-                features={**one.features.as_dict(), "margin": margin},
+                features={**one.list_features(), "margin": margin_of[learning.id]},
             )
-        return hits
+            for one, learning in self._read(found)
+        }
 
 
 def _with_scope(learning: Learning, scope: str) -> Learning:

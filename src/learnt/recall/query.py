@@ -12,6 +12,10 @@ from learnt.text.meaning import embed
 from learnt.text.triggers import beginning_and_end
 from learnt.text.words import stem, words
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 _MAX_TEXT_LENGTH = 100_000
 _MAX_SENTENCES = 60
 _MAX_VECTORS = 6
@@ -49,16 +53,14 @@ class Query:
         text = beginning_and_end(text, _MAX_TEXT_LENGTH)
         self.words = tuple(dict.fromkeys(words(text)))
         """The distinct words of the text, in order; for a very long text, those of its beginning and its end."""
-        self.sentences = [found for found in map(frozenset, map(words, _split(text))) if found]
-        """The distinct words of each sentence."""
+        self.sentences = [found for found in dict.fromkeys(map(frozenset, map(words, _split(text)))) if found]
+        """The distinct words of each sentence; a sentence that is repeated counts once."""
         self._vectors: dict[frozenset[str], bytes | None] = {}
 
-    def list_vectors(self, weights: dict[str, float]) -> list[bytes]:
-        """Return the vectors of the sentences that say the most, by the weights of their words."""
-        by_weight = sorted(
-            enumerate(self.sentences), key=lambda pair: (-sum(weights.get(word, 0.0) for word in pair[1]), pair[0])
-        )
-        vectors = (self._embed(sentence) for _, sentence in by_weight[:_MAX_VECTORS])
+    def list_vectors(self, weights: Sequence[float]) -> list[bytes]:
+        """Return the vectors of the sentences that say the most, by the sentences' weights."""
+        heaviest_first = sorted(range(len(self.sentences)), key=weights.__getitem__, reverse=True)
+        vectors = (self._embed(self.sentences[number]) for number in heaviest_first[:_MAX_VECTORS])
         return [vector for vector in vectors if vector is not None]
 
     def embed_whole(self) -> bytes | None:
@@ -73,7 +75,9 @@ class Query:
 
 def _split(text: str) -> list[str]:
     """Return the sentences of a text; of a very long one, the first, the last and those that tell of an error."""
-    sentences = [line for line in re.split(_SENTENCE_END, text) if not any(folder in line for folder in _FOREIGN)]
+    foreign = [folder for folder in _FOREIGN if folder in text]
+    lines = re.split(_SENTENCE_END, text)
+    sentences = [line for line in lines if not any(folder in line for folder in foreign)] if foreign else lines
     if len(sentences) <= _MAX_SENTENCES:
         return sentences
     third = _MAX_SENTENCES // 3

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import math
 
-from learnt.model import Value
 from learnt.recall import coefficients
 from learnt.text.meaning import rarity
 
@@ -29,40 +28,41 @@ if TYPE_CHECKING:
 
 _MIN_STORE_SIZE = 100
 _RAREST = 12.0
-_MAX_MARGIN = 4.0
+MAX_MARGIN = 4.0
 EVERYDAY_WEIGHT = 0.03
 
 
-class Features(Value):
-    """What speaks for a learning; see the module."""
+FEATURES = ("words", "rarest", "meaning", "self_meaning", "cued", "trigger")
 
-    words: float = 0.0
-    rarest: float = 0.0
-    meaning: float = 0.0
-    self_meaning: float = 0.0
-    cued: bool = False
-    trigger: bool = False
 
-    def strength(self) -> float:
-        """Return how much speaks for the learning, all in all."""
-        return (
-            coefficients.INTERCEPT
-            + coefficients.WORDS * self.words
-            + coefficients.RAREST * self.rarest
-            + coefficients.MEANING * self.meaning
-            + coefficients.SELF_MEANING * self.self_meaning
-            + coefficients.CUED * self.cued
-            + coefficients.TRIGGER * self.trigger
-        )
+def measure_strength(
+    *,
+    words: float = 0.0,
+    rarest: float = 0.0,
+    meaning: float = 0.0,
+    self_meaning: float = 0.0,
+    cued: bool = False,
+    trigger: bool = False,
+) -> float:
+    """Return how much speaks for a learning, all in all."""
+    return (
+        coefficients.INTERCEPT
+        + coefficients.WORDS * words
+        + coefficients.RAREST * rarest
+        + coefficients.MEANING * meaning
+        + coefficients.SELF_MEANING * self_meaning
+        + coefficients.CUED * cued
+        + coefficients.TRIGGER * trigger
+    )
 
 
 def list_margins(strengths: Sequence[float]) -> list[float]:
     """Return for each learning how much more speaks for it than for the best other one."""
-    nothing = Features().strength()
+    nothing = measure_strength()
     best, second = (*sorted(strengths, reverse=True)[:2], nothing, nothing)[:2]
     others = (second if strength == best else best for strength in strengths)
     return [
-        max(-_MAX_MARGIN, min(_MAX_MARGIN, strength - other)) for strength, other in zip(strengths, others, strict=True)
+        max(-MAX_MARGIN, min(MAX_MARGIN, strength - other)) for strength, other in zip(strengths, others, strict=True)
     ]
 
 

@@ -378,10 +378,13 @@ class Store:
                 f"{database.path} has an older schema, and it is open for reading only",
                 hint="run any learnt command in the project that the store belongs to, which updates the schema",
             )
+        self._bring_up_to_date(database)
+        database.analyze()
+
+    def _bring_up_to_date(self, database: Database) -> None:
         from learnt.store import migrate  # rarely needed
 
         migrate.bring_up_to_date(database, version=self.version, now_ms=self.clock())
-        database.analyze()
 
     def make_folder(self) -> None:
         """Create the store's folder if it is missing."""

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from learnt import __version__
 from learnt.errors import CorruptDatabase, LearntError, TryAgain, WrongRequest, cannot_write
-from learnt.store import index, learnings, migrate
+from learnt.store import bulk, index, learnings, migrate
 from learnt.store.database import Database, newest_schema
 from learnt.store.sqlite import ENDINGS, SqliteDatabase
 from learnt.system import files
@@ -93,7 +93,7 @@ def restore(target: Database, source: Database) -> None:
         for table in tables:
             for row in source.rows(f"select * from {table}"):
                 target.insert(table, {**row, "project": target.project})
-        learnings.index_project(target)
+        bulk.index_project(target)
         learnings.renew_stamp(target)
 
 
@@ -146,7 +146,7 @@ def _copy_rows(source: Database, path: str, *, version: str, now_ms: int) -> Non
             for table in (table for table in _tables(target) if table not in _INDEX_TABLES):
                 for row in source.rows(f"select * from {table} where project = :project"):
                     target.insert(table, {**row, "project": target.project})
-            learnings.index_project(target)
+            bulk.index_project(target)
         target.run("pragma wal_checkpoint(truncate)", {})
     finally:
         target.close()

@@ -211,3 +211,18 @@ def _find_beginning(rows: Sequence[Mapping[str, Any]], client: str) -> int:
     own = [row for row in rows if row["client"] == client]
     *_, latest = [row for row in own if row["occasion"] != _SUB_AGENT] or own
     return min(int(row["began"]) for row in own if row["task"] == latest["task"])
+
+
+def find_brief_that_gave(database: Database, task: str, learning: str, *, before: int) -> str:
+    """Return the first brief that gave a learning to a task before a time; empty if none did."""
+    sql = """
+        select brief
+          from injection
+         where project = :project
+           and task = :task
+           and learning = :learning
+           and injected_at < :before
+         order by injected_at
+         limit 1
+        """
+    return next(iter(database.column(sql, task=task, learning=learning, before=before)), "") or ""

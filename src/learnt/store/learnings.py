@@ -11,45 +11,34 @@ import os
 from learnt.errors import InvalidValue, NotFound
 from learnt.model import CUE_FIELDS, PROGRAM, Event, Learning, Triggers, Value, new_id
 from learnt.store import index
-from learnt.store.database import STAMP, UNREADABLE, clean_row, insert_statement, read_json
+from learnt.store.database import STAMP, UNREADABLE, clean_row, read_json
 from learnt.store.index import Filter
 from learnt.system import watched
 from learnt.text.clean import fold
 from learnt.text.records import as_record, triggers_record
-from learnt.text.times import DAY_MS
 from learnt.text.titles import text_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     from learnt.store.database import Database, Row
 
 _FIELDS = tuple(field for field in Learning.fields if field != "scope")
-_COLUMNS = tuple({"commit": "git_commit"}.get(field, field) for field in _FIELDS)
-_COLUMN_OF = tuple(zip(_FIELDS, _COLUMNS, strict=True))
+COLUMNS = tuple({"commit": "git_commit"}.get(field, field) for field in _FIELDS)
+_COLUMN_OF = tuple(zip(_FIELDS, COLUMNS, strict=True))
 # Events do not record these fields, because an event has its own time and version.
 _NOT_IN_EVENTS = ("id", "updated_at", "version", "scope")
 # These columns are derived from other fields and stored for lookups.
-_DERIVED = ("sameness", "title_sameness")
+DERIVED = ("sameness", "title_sameness")
 _SEARCHED = (*index.FIELDS, *CUE_FIELDS, "triggers")
-_INSERT = insert_statement("learning", (*_COLUMNS, *_DERIVED, "number", "batch"))
 _UPDATE = f"""
     update learning
-       set {", ".join(f"{column} = :{column}" for column in (*_COLUMNS, *_DERIVED) if column != "id")}
+       set {", ".join(f"{column} = :{column}" for column in (*COLUMNS, *DERIVED) if column != "id")}
      where project = :project
        and id = :id
 """
-_NUMBER = """
-    update learning
-       set number = :number,
-           sameness = :sameness,
-           title_sameness = :title_sameness
-     where project = :project
-       and id = :id
-"""
-_BATCH = 500
 # Each learning is looked up first: there are few batches and many learnings. (The plus keeps SQLite from starting with
 # the batches.)
 _FOLDED = """
@@ -58,10 +47,7 @@ _FOLDED = """
     where learning.project = :project
 """
 SIMILAR_TO = "similar to "  # the start of an event's reason, followed by a learning's id
-_MAX_IN_A_FILE = 5_000
 _ROWS_PER_CANDIDATE = 4
-_AGED_UNTIL = "learnings aged until"
-_AGED_AT = "learnings aged at"
 
 # The event that records a creation contains the differences from this empty learning.
 _BLANK = Learning(id="learn_0", title="-")
@@ -84,55 +70,15 @@ class Change(Value):
     undoes: str = ""
 
 
-class Prepared:
-    """A new learning as it is written: its row and its entry in the index."""
-
-    __slots__ = ("entry", "row")
-
-    def __init__(self, row: Row, entry: index.Entry) -> None:
-        self.row = row
-        self.entry = entry
-
-    @classmethod
-    def of(cls, learning: Learning) -> Prepared:
-        """Return what is written of a learning."""
-        return cls(_row(learning), index.Entry.of(learning))
-
-    def as_plain(self) -> tuple[Any, ...]:
-        """Return the same as plain values, which can be sent to another process."""
-        return (self.row, self.entry.as_plain())
-
-    @classmethod
-    def from_plain(cls, values: tuple[Any, ...]) -> Prepared:
-        """Return what was made to plain values."""
-        row, entry = values
-        return cls(row, index.Entry.from_plain(entry))
-
-
 def add(database: Database, learning: Learning, change: Change) -> None:
     """Insert a learning and the event that records its creation."""
-    prepared = Prepared.of(learning)
+    row, entry = make_row(learning), index.Entry.of(learning)
     database.lock_words()
     number = index.next_number(database)
-    database.insert("learning", {**prepared.row, "number": number})
-    index.put_new(database, [prepared.entry], number=number)
+    database.insert("learning", {**row, "number": number})
+    index.put_new(database, [entry], number=number)
     renew_stamp(database)
     _append_event(database, learning, change, old={}, new=_difference(_BLANK, learning)[1])
-
-
-def add_imported(database: Database, learnings: Sequence[Prepared], change: Change) -> None:
-    """Insert new learnings of an import; their events are stored together, see `unfold`."""
-    if not learnings:
-        return
-    database.lock_words()
-    batch = int(database.value("select max(number) as last from import_batch where project = :project") or 0) + 1
-    database.insert("import_batch", {"number": batch, "id": change.reason, "at": change.at, "who": change.who})
-    first = index.next_number(database)
-    for number, prepared in enumerate(learnings, first):
-        prepared.row.update(number=number, batch=batch)
-    database.execute_many(_INSERT, [prepared.row for prepared in learnings])
-    index.put_new(database, [prepared.entry for prepared in learnings], number=first)
-    renew_stamp(database)
 
 
 def unfold(database: Database, id: str) -> None:
@@ -154,7 +100,7 @@ def change(
         return before, before
     unfold(database, id)
     after = after.replace(version=before.version + 1, updated_at=max(change.at, before.updated_at))
-    database.execute(_UPDATE, **_row(after))
+    database.execute(_UPDATE, **make_row(after))
     if any(name in new for name in _SEARCHED):
         index.put(database, after)
     elif "vouched" in new or "status" in new:
@@ -188,9 +134,9 @@ def put_copy(database: Database, learning: Learning) -> None:
     """Store a copy of a learning whose history is in another database; index it again if its text has changed."""
     stored = find(database, learning.id)
     if stored is None:
-        database.insert("learning", {**_row(learning), "number": index.next_number(database)})
+        database.insert("learning", {**make_row(learning), "number": index.next_number(database)})
     else:
-        database.execute(_UPDATE, **_row(learning))
+        database.execute(_UPDATE, **make_row(learning))
     if stored is None or any(getattr(stored, name) != getattr(learning, name) for name in _SEARCHED):
         index.put(database, learning)
 
@@ -200,7 +146,7 @@ def find(database: Database, id: str, *, for_update: bool = False) -> Learning |
     lock = database.for_update if for_update else ""
     row = database.row(f"select * from learning where project = :project and id = :id{lock}", id=id)
     try:
-        return None if row is None else _learning(row)
+        return None if row is None else read_row(row)
     except UNREADABLE as error:
         raise InvalidValue(
             f"learning `{fold(id)}` cannot be read: {fold(str(error))[:200]}", hint="`learnt purge ID` deletes its row"
@@ -209,7 +155,7 @@ def find(database: Database, id: str, *, for_update: bool = False) -> Learning |
 
 def unreadable_ids(database: Database, rows: Sequence[Row]) -> set[str]:
     """Return the ids of the rows that cannot be read."""
-    return {row["id"] for row in rows} - {learning.id for learning in database.readable(_learning, rows, "learning")}
+    return {row["id"] for row in rows} - {learning.id for learning in database.readable(read_row, rows, "learning")}
 
 
 def exists(database: Database, id: str) -> bool:
@@ -255,7 +201,7 @@ def get_all(database: Database, ids: Sequence[str]) -> dict[str, Learning]:
         f"select * from learning where project = :project and {database.one_of('id', 'ids')}",
         ids=database.list_value(ids),
     )
-    return {learning.id: learning for learning in database.readable(_learning, rows, "learning")}
+    return {learning.id: learning for learning in database.readable(read_row, rows, "learning")}
 
 
 def count(database: Database, which: Filter) -> int:
@@ -287,7 +233,7 @@ def page(database: Database, which: Filter, *, limit: int, offset: int = 0) -> l
         offset=offset,
         **parameters,
     )
-    return database.readable(_learning, rows, "learning")
+    return database.readable(read_row, rows, "learning")
 
 
 def each(database: Database, which: Filter, *, at_once: int = 500) -> Iterator[Learning]:
@@ -309,7 +255,7 @@ def each(database: Database, which: Filter, *, at_once: int = 500) -> Iterator[L
             limit=at_once,
             **parameters,
         )
-        yield from database.readable(_learning, rows, "learning")
+        yield from database.readable(read_row, rows, "learning")
         if len(rows) < at_once:
             return
         created_at, id = rows[-1]["created_at"], rows[-1]["id"]
@@ -336,7 +282,7 @@ def find_same(database: Database, text: str) -> Learning | None:
         sameness=text_key(text),
         start=text_key(text)[:8],
     )
-    return None if row is None else next(iter(database.readable(_learning, [row], "learning")), None)
+    return None if row is None else next(iter(database.readable(read_row, [row], "learning")), None)
 
 
 def find_by_title(database: Database, title: str) -> list[Learning]:
@@ -350,21 +296,7 @@ def find_by_title(database: Database, title: str) -> list[Learning]:
          order by created_at, id
     """
     key = text_key(title)
-    return database.readable(_learning, database.rows(sql, start=key[:8], sameness=key), "learning")
-
-
-def in_file(database: Database, path: str) -> list[Learning]:
-    """Return the learnings that stand in a file with rules, whatever their status, oldest first."""
-    sql = "select * from learning where project = :project and loaded_from = :path order by created_at, id"
-    return database.readable(_learning, database.rows(sql, path=path), "learning")
-
-
-def files(database: Database) -> list[str]:
-    """Return the files with rules that active learnings stand in."""
-    return database.column(
-        "select distinct loaded_from from learning "
-        "where project = :project and status = 'active' and loaded_from <> '' order by loaded_from"
-    )
+    return database.readable(read_row, database.rows(sql, start=key[:8], sameness=key), "learning")
 
 
 def imported_by(database: Database, id: str) -> list[str]:
@@ -385,60 +317,10 @@ def imported_by(database: Database, id: str) -> list[str]:
     return list(dict.fromkeys(subjects))
 
 
-def cared_for(database: Database) -> frozenset[str]:
-    """Return the ids of the learnings that a person has edited or restored."""
-    subjects = database.column(
-        """
-        select distinct subject
-          from event
-         where project = :project
-           and what in ('edit', 'restore')
-           and who != :program
-        """,
-        program=PROGRAM,
-    )
-    return frozenset(subjects)
-
-
 def has_proposal(database: Database, id: str) -> bool:
     """Return whether there is a proposed learning that would replace only this learning."""
     sql = "select id from learning where project = :project and status = 'proposed' and replaces = :replaces"
     return database.has(sql, replaces=json.dumps([id]))
-
-
-def for_file(
-    database: Database, *, tasks: Sequence[str], since: int, goal: str | None, cared_for: Collection[str] = ()
-) -> list[Learning]:
-    """Return candidates for a learnings file; they include everything that `learnings_file.write.select` would choose.
-
-    If `goal` is set, only learnings with this goal are returned; if it is empty, only learnings without a goal.
-    """
-    rows = database.rows(
-        f"""
-        select *
-          from learning
-         where project = :project
-           and status = 'active'
-           and (pinned = 1 or vouched <> '' or times_helpful > 0 or updated_at >= :since
-                or {database.one_of("task", "tasks")} or {database.one_of("id", "cared_for")})
-           and (:any_goal = 1 or goal = :goal)
-         order by pinned desc, case when vouched <> '' or times_helpful > 0 then 0 else 1 end, created_at desc, id
-         limit {_MAX_IN_A_FILE}
-        """,
-        tasks=database.list_value(tasks),
-        cared_for=database.list_value(sorted(cared_for)),
-        since=since,
-        any_goal=int(goal is None),
-        goal=goal or "",
-    )
-    return database.readable(_learning, rows, "learning")
-
-
-def goals(database: Database) -> list[str]:
-    """Return the goals that active learnings have."""
-    return database.column(
-        "select distinct goal from learning where project = :project and status = 'active' order by goal"
-    )
 
 
 def stamp(database: Database) -> int:
@@ -538,99 +420,6 @@ def uses(database: Database, ids: Sequence[str]) -> dict[str, int]:
     return {row["id"]: row["times_injected"] for row in rows}
 
 
-def index_anew(database: Database) -> None:
-    """Index the learnings of all projects anew."""
-    own = database.project
-    for project in database.column("select distinct project from learning order by project"):
-        database.project = project
-        index_project(database)
-    database.project = own
-
-
-def index_project(database: Database) -> None:
-    """Index all learnings in this project anew, and give them the numbers of their order."""
-    index.clear(database)
-    database.execute("update learning set number = null where project = :project")
-    first = 1
-    for some in _in_batches(each(database, Filter(status=None))):
-        rows = [
-            {"id": learning.id, "number": number, **_derived(learning)} for number, learning in enumerate(some, first)
-        ]
-        database.execute_many(_NUMBER, rows)
-        index.put_new(database, [index.Entry.of(learning) for learning in some], number=first)
-        first += len(some)
-
-
-def _in_batches(learnings: Iterator[Learning]) -> Iterator[list[Learning]]:
-    batch: list[Learning] = []
-    for learning in learnings:
-        batch.append(learning)
-        if len(batch) == _BATCH:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
-
-
-def unused_since(database: Database, *, before: int, after: str = "", limit: int) -> list[Learning]:
-    """Return active learnings that have not been created, shown or decayed since `before`, in the order of their ids.
-
-    Only learnings with ids greater than `after` are returned.
-    """
-    rows = database.rows(
-        """
-        select *
-          from learning
-         where project = :project
-           and status = 'active'
-           and created_at <= :before
-           and (last_injected_at is null or last_injected_at <= :before)
-           and (last_decayed_at is null or last_decayed_at <= :before)
-           and id > :after
-         order by id
-         limit :limit
-        """,
-        before=before,
-        after=after,
-        limit=limit,
-    )
-    return database.readable(_learning, rows, "learning")
-
-
-def believe_time(database: Database, now: int, *, at_most: int) -> int:
-    """Within a transaction: return the time to age learnings by, at most `at_most` after the last sign of life.
-
-    A sign of life is an earlier call, an attempt, an event that the program did not cause, or the first event; one from
-    the future is ignored. Calls within a day return the same time, so that repeating a call ages nothing.
-    """
-    last_call, earlier = database.counter(_AGED_AT), database.counter(_AGED_UNTIL)
-    if 0 <= now - last_call < DAY_MS and earlier <= now:
-        return earlier
-    sql = """
-        select coalesce(max(case when who <> :program then at end), min(at)) as latest
-          from (
-              select at, who from event where project = :project
-              union all
-              select at, who from import_batch where project = :project
-          ) known
-         where at <= :now
-    """
-    latest = int(database.value(sql, now=now, program=PROGRAM) or 0)
-    sql = "select max(started_at) as latest from attempt where project = :project and started_at <= :now"
-    latest = max(latest, int(database.value(sql, now=now) or 0))
-    believed = min(now, max(latest, earlier if earlier <= now else 0) + at_most)
-    for name, value in ((_AGED_UNTIL, believed), (_AGED_AT, now)):
-        row = {"name": name, "value": value}
-        database.insert("counter", row, otherwise="on conflict (project, name) do update set value = :value")
-    return believed
-
-
-def latest_summary_at(database: Database) -> int:
-    """Return when the latest learning that replaces others, or would replace them, was created; 0 if there is none."""
-    sql = "select max(created_at) as latest from learning where project = :project and replaces != '[]'"
-    return int(database.value(sql) or 0)
-
-
 def superseded_by(database: Database, id: str) -> list[str]:
     """Return the ids of the learnings that this learning has replaced."""
     return database.column(
@@ -694,7 +483,7 @@ def _folded(database: Database, id: str) -> list[Row]:
 
 def _folded_event(row: Row) -> Event:
     """Return the event of an import: until it is stored as a row, nothing but the import has changed the learning."""
-    new = _difference(_BLANK, _learning(row))[1]
+    new = _difference(_BLANK, read_row(row))[1]
     about = {name: row[name] for name in ("at", "who", "role")}
     return Event(
         id=_event_of(row["id"]),
@@ -717,7 +506,8 @@ def _subject_of(event: str) -> str:
     return f"learn_{event.removeprefix('event_')}"
 
 
-def _row(learning: Learning) -> dict[str, Any]:
+def make_row(learning: Learning) -> dict[str, Any]:
+    """Return a learning's row."""
     fields = learning.__dict__
     row = {column: fields[field] for field, column in _COLUMN_OF}
     for field in ("tags", *CUE_FIELDS, "replaces"):
@@ -725,19 +515,20 @@ def _row(learning: Learning) -> dict[str, Any]:
     triggers = learning.triggers
     row["triggers"] = json.dumps(triggers_record(triggers), ensure_ascii=False) if triggers else "{}"
     row["pinned"] = int(learning.pinned)
-    return row | _derived(learning)
+    return row | derive(learning)
 
 
-def _derived(learning: Learning) -> dict[str, str]:
+def derive(learning: Learning) -> dict[str, str]:
+    """Return the columns that are derived from other fields."""
     key = text_key(learning.title)
     return {"sameness": text_key(learning.observation) if learning.observation else key, "title_sameness": key}
 
 
-def _learning(row: Row) -> Learning:
+def read_row(row: Row) -> Learning:
     """Return a row's learning; raise if a column is not what it should be, since other programs write rows, too."""
     clean = clean_row(row) | {"id": row["id"]}  # an id that had to be cleaned would be another learning's
     # While an old schema is migrated, columns of later ones are missing.
-    fields = {field: clean[column] for field, column in zip(_FIELDS, _COLUMNS, strict=True) if column in clean}
+    fields = {field: clean[column] for field, column in zip(_FIELDS, COLUMNS, strict=True) if column in clean}
     fields["title"] = " ".join(fields["title"].split())
     for field in ("tags", *CUE_FIELDS, "replaces"):
         fields[field] = tuple(read_json(row.get(field, "[]")))

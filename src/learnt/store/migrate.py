@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 
 from learnt.errors import LearntError
-from learnt.store import learnings
+from learnt.store import bulk
 from learnt.store.database import MIGRATIONS, Database
 from learnt.store.sqlite import SqliteDatabase
 
@@ -34,7 +34,7 @@ _INDEX_PARTS = "learning_index_"
 
 # SQL alone cannot do these steps, because our own code splits and compares texts. Each step runs in its migration's
 # transaction, on all existing data.
-_AFTERWARDS = {"cues": learnings.index_anew}
+_AFTERWARDS = {"cues": bulk.index_anew}
 
 
 class Migration:

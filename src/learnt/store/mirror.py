@@ -251,9 +251,7 @@ class _NewMirror(Mirror):
         database = SqliteDatabase(
             self.place.local_path, wait_ms=self.place.wait_ms, create=True, stamp=self.place.stamp
         )
-        from learnt.store import migrate  # hooks do not need it
-
-        migrate.bring_up_to_date(database, version=self.version, now_ms=self.clock())
+        self._bring_up_to_date(database)
         return database
 
     def take_effect(self, record: SpoolRecord) -> None:

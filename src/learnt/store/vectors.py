@@ -66,7 +66,7 @@ def read(database: Database, ids: Sequence[str]) -> dict[str, bytes]:
         f"""
         select learning.id, learning_vector.vector
           from learning
-          join learning_vector on learning_vector.project = learning.project
+          {database.then_join} learning_vector on learning_vector.project = learning.project
            and learning_vector.model = :model
            and learning_vector.number = learning.number
          where learning.project = :project

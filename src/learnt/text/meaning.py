@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from binascii import crc32
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from mmap import ACCESS_READ, mmap
 from operator import mul
@@ -24,6 +24,8 @@ _PATH = os.path.join(os.path.dirname(__file__), "meaning.bin")
 _HEADER = Struct("<8sHHI")  # mark, dimensions, steps of rarity per unit, number of stems
 _ROW = Struct(f"{DIMENSIONS}b")
 _LENGTH = 400.0  # the length of every vector: its numbers rarely exceed ±127, and rounding hardly changes likeness
+_MAX_ADDED = 257  # so many bytes fit into the 16 bits of a lane
+_MANY = 20  # so many vectors are compared faster together
 _SIGN_FLIPPED = bytes(number ^ 128 for number in range(256))
 _SIGNS = bytes(b"01"[number > 127] for number in range(256))
 
@@ -66,8 +68,7 @@ def embed(*parts: Iterable[str]) -> bytes | None:
     vectors = [vector for part in parts if (vector := _embed_part(part))]
     if len(vectors) < 2:
         return vectors[0] if vectors else None
-    total = sum(map(_spread, vectors)).to_bytes(2 * DIMENSIONS, "little")
-    return _scale(memoryview(total).cast("H").tolist(), 128 * len(vectors))
+    return _scale(_add_lanes(map(_spread, vectors)), 128 * len(vectors))
 
 
 def _embed_part(stems: Iterable[str]) -> bytes | None:
@@ -75,9 +76,15 @@ def _embed_part(stems: Iterable[str]) -> bytes | None:
     numbers.discard(None)
     if not numbers:
         return None
-    # All dimensions are added at once, as parts of long numbers.
-    total = sum(map(_read_lanes, numbers)).to_bytes(2 * DIMENSIONS, "little")
-    return _scale(memoryview(total).cast("H").tolist(), 128 * len(numbers))
+    lanes = [*map(_read_lanes, numbers)]
+    some = [_add_lanes(lanes[start : start + _MAX_ADDED]) for start in range(0, len(lanes), _MAX_ADDED)]
+    return _scale(some[0] if len(some) == 1 else [*map(sum, zip(*some, strict=True))], 128 * len(numbers))
+
+
+def _add_lanes(lanes: Iterable[int]) -> list[int]:
+    """Return the sums of at most `_MAX_ADDED` vectors: all dimensions are added at once, as parts of long numbers."""
+    total = sum(lanes).to_bytes(2 * DIMENSIONS, "little")
+    return memoryview(total).cast("H").tolist()
 
 
 @lru_cache(maxsize=20_000)
@@ -116,12 +123,15 @@ def likeness(one: bytes, other: bytes) -> float:
     return float(sum(map(mul, _ROW.unpack(one), _ROW.unpack(other)))) / (_LENGTH * _LENGTH)
 
 
-def likenesses(one: bytes, others: Sequence[bytes]) -> list[float]:
+def likenesses(one: bytes, others: Iterable[bytes]) -> list[float]:
     """Return how alike one text is to each of the others."""
+    others = list(others)
+    if len(others) < _MANY:
+        return [likeness(one, other) for other in others]
     # For each dimension, the others' numbers are parts of one long number, so that they are multiplied together. Every
     # number has 128 added to it, because the parts must not be negative.
     joined = b"".join(others).translate(_SIGN_FLIPPED)
-    parts = bytearray(4 * len(others))
+    parts = bytearray(4 * (len(joined) // DIMENSIONS))
     numbers = _ROW.unpack(one)
     positive = negative = 0
     for place, number in enumerate(numbers):

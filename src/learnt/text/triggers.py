@@ -194,6 +194,13 @@ def _list_paths(given: Iterable[str], tokens: Iterable[str]) -> list[str]:
     return list(paths)
 
 
+def list_mentioned_paths(text: str) -> list[str]:
+    """Return the paths that a text mentions, as they are spelt."""
+    tokens = dict.fromkeys(_split_tokens(beginning_and_end(text, _HALF_TEXT_LENGTH)))
+    paths = (_trim_path(token) for token in tokens if len(token) <= _MAX_PATH_LENGTH)
+    return [path for path in paths if "/" in path or "." in path]
+
+
 def _trim_path(token: str) -> str:
     """Return a mentioned path without the text around it: `@a.py`, `--file=a.py`, `**a.py**`, `a.py:42`."""
     path = token.rpartition("=")[2] or token

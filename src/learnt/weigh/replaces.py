@@ -7,7 +7,7 @@ longer so, or is done differently now, was written by somebody who knew the olde
 from __future__ import annotations
 
 from learnt.model import PARAGRAPHS
-from learnt.text.meaning import embed, likeness
+from learnt.text.meaning import embed, likeness, rarity
 from learnt.text.statements import speaks_of_change
 from learnt.text.words import words
 
@@ -32,9 +32,17 @@ class Subject:
         """Return whether two learnings have the same subject: by title, by everything, and by the words they share."""
         if None in (self._title, self._all, other._title, other._all):
             return False
-        shared = len(self._named & other._named) / max(1, min(len(self._named), len(other._named)))
         alike = likeness(self._title, other._title) + likeness(self._all, other._all)  # type: ignore[arg-type]
-        return alike + shared >= _MIN_ALIKE
+        return alike + self._share(other) >= _MIN_ALIKE
+
+    def _share(self, other: Subject) -> float:
+        """Return how much of the shorter one's words the other one has, too; rare words count more."""
+        least = min(_weigh(self._named), _weigh(other._named))
+        return _weigh(self._named & other._named) / least if least else 0.0
+
+
+def _weigh(stems: frozenset[str]) -> float:
+    return sum(map(rarity, stems))
 
 
 def replaces(newer: Subject, older: Subject) -> bool:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def brief_arguments(parser: Parser) -> None:
-    parser.add_argument("text", metavar="TASK", nargs="+", help="what the agent is to do")
+    parser.add_argument("text", metavar="TASK", nargs="*", help="what the agent is to do; a stored task says it itself")
     parser.add_argument("--task", metavar="ID", help="the task; default: a new one")
     parser.add_argument("--agent", metavar="NAME", help="the agent's role: engineer, tester, …")
     parser.add_argument("--goal", metavar="NAME", help="the goal, if the task is new")

@@ -8,9 +8,11 @@ from typing import Any
 
 from learnt.doors.cli.agent_work import brief_record
 from learnt.doors.cli.arguments import Arguments, Parser, open_memory, print_result
-from learnt.doors.output import PURGED, describe_receipt, join_parts, list_mentioned, paint, say, show_json
+from learnt.doors.output import PURGED, join_parts, paint, say, show_json
+from learnt.doors.reasons import describe_receipt, describe_why_not, list_mentioned
 from learnt.errors import LearntError, WrongRequest
 from learnt.flow.reports import AttemptReport
+from learnt.memory import Memory
 from learnt.model import Brief, Failure, is_id
 
 
@@ -20,6 +22,7 @@ def explain_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--replay", action="store_true", help="render its text again, and check that it is the text that was sent"
     )
+    parser.add_argument("--why-not", metavar="LEARNING", help="tell why the brief does not contain this learning")
 
 
 def explain_run(arguments: Arguments) -> None:
@@ -31,6 +34,9 @@ def explain_run(arguments: Arguments) -> None:
         raise WrongRequest(f"{id} is a learning, not a brief", hint=f"`learnt show {id}` shows it")
     with open_memory(arguments) as memory:
         brief = memory.explain(memory.reports.latest_brief(task=id) if not id or id.startswith("task_") else id)
+        if arguments.why_not:
+            _explain_why_not(memory, brief, arguments)
+            return
         as_sent = memory.is_as_sent(brief)
         other_version = memory.is_of_another_version(brief)
         titles = memory.titles(list_mentioned(brief))
@@ -47,6 +53,14 @@ def explain_run(arguments: Arguments) -> None:
     else:
         for line in describe_receipt(brief, titles, cues):
             say(line)
+
+
+def _explain_why_not(memory: Memory, brief: Brief, arguments: Arguments) -> None:
+    if arguments.replay:
+        raise WrongRequest("--why-not and --replay exclude each other", hint="omit one of them")
+    answer = memory.why.not_in_brief(brief, arguments.why_not)
+    lines = describe_why_not(answer, memory.titles([answer.rival]), f"in {brief.id}")
+    print_result(arguments, {"brief": brief.id, **answer.as_record()}, "\n".join(lines))
 
 
 def _explain_attempt(id: str, arguments: Arguments) -> None:

@@ -26,7 +26,9 @@ from learnt.doors.cli.review import format_diff, show_evidence
 from learnt.doors.cli.terminal import edit_learning, find_changes, select_editable
 from learnt.doors.cli.transfer import read_json
 from learnt.doors.output import format_field, format_time, is_terminal, note, paint, say, show_json, show_table
+from learnt.doors.reasons import describe_bar, describe_figures, describe_why_not
 from learnt.errors import WrongRequest
+from learnt.flow.briefs import SearchRequest
 from learnt.flow.folding import Similar
 from learnt.model import KINDS, PARAGRAPHS, STATUSES, Event, Hit, Learning
 from learnt.text.records import as_record
@@ -205,39 +207,49 @@ def search_arguments(parser: Parser) -> None:
     parser.add_argument("--category", metavar="NAME", help="only learnings with this category")
     add_situation(parser)
     parser.add_argument("--why", action="store_true", help="show how each score is calculated")
+    parser.add_argument("--why-not", metavar="ID", help="tell why this learning is not found")
     add_user(parser)
 
 
 def search_run(arguments: Arguments) -> None:
+    request = {
+        "query": " ".join(arguments.query),
+        "limit": arguments.limit,
+        "min_confidence": arguments.min_confidence,
+        "status": None if arguments.status == "all" else arguments.status,
+        "domain": arguments.domain,
+        "category": arguments.category,
+        **read_situation(arguments),
+    }
     with open_memory(arguments) as memory:
-        hits = memory.search(
-            " ".join(arguments.query),
-            limit=arguments.limit,
-            min_confidence=arguments.min_confidence,
-            status=None if arguments.status == "all" else arguments.status,
-            domain=arguments.domain,
-            category=arguments.category,
-            asked_by="person",
-            **read_situation(arguments),
-        )
+        if arguments.why_not:
+            answer = memory.why.not_in_search(SearchRequest(**request), arguments.why_not)
+            lines = describe_why_not(answer, memory.titles([answer.rival]), "by this search")
+            print_result(arguments, answer.as_record(), "\n".join(lines))
+            return
+        hits = memory.search(**request, asked_by="person")
+        bar = memory.settings.brief_relevance
     if arguments.json:
         show_json([_hit_record(hit) for hit in hits])
         return
     if not hits:
         note("Nothing matches. `--min-confidence 0` and `--status all` search more.")
     for hit in hits:
-        _show_hit(hit, " ".join(arguments.query), why=arguments.why)
+        _show_hit(hit, " ".join(arguments.query), bar=bar if arguments.why else None)
 
 
-def _show_hit(hit: Hit, query: str, *, why: bool) -> None:
+def _show_hit(hit: Hit, query: str, *, bar: float | None) -> None:
     learning = hit.learning
     place = "" if learning.scope == "project" else f"  [{learning.scope}]"
     score = "trigger" if hit.trigger else f"{hit.score:.2f}"
     say(f"{paint(learning.id, 'yellow')}  {score:>7}  {learning.title}{place}")
-    if not why:
+    if bar is None:
         return
     weights = f"confidence {learning.confidence:.2f}; impact {impact(learning):g}"
     say(f"    relevance {hit.relevance:.2f}; {weights}; matched {', '.join(hit.matched_fields) or 'no words'}")
+    say(f"    {describe_bar(hit.relevance, bar, hit.trigger)}")
+    for line in describe_figures(hit.features):
+        say(f"    {line}")
     if hit.trigger:
         say(f"    trigger matches: {hit.trigger}")
     spelled = spell_words(query)
@@ -250,6 +262,7 @@ def _hit_record(hit: Hit) -> dict[str, Any]:
         "id": hit.learning.id,
         "score": hit.score,
         "relevance": hit.relevance,
+        "features": dict(hit.features),
         "impact": impact(hit.learning),
         "trigger": hit.trigger,
         "matched_fields": list(hit.matched_fields),

@@ -11,7 +11,6 @@ from learnt.doors.output import format_time, paint, say, show_json, show_table
 from learnt.errors import WrongRequest
 from learnt.flow.tasks import ENDED
 from learnt.loop.attempt import build_prompt
-from learnt.loop.prompt import read_spec
 from learnt.memory import Memory
 from learnt.model import TASK_STATUSES, Attempt, Failure, Task, is_id
 
@@ -58,7 +57,7 @@ def _check_spec(memory: Memory, fields: dict[str, Any]) -> None:
     if os.path.isfile(spec):
         folder = os.path.realpath(os.path.dirname(os.path.abspath(spec)))
         spec = os.path.relpath(os.path.join(folder, os.path.basename(spec)), os.path.realpath(memory.root))
-    read_spec(memory.root, spec)
+    memory.tasks.read_spec(spec)
     fields["spec"] = spec
 
 

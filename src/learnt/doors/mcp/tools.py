@@ -20,7 +20,8 @@ from pydantic import BeforeValidator, Field
 
 from learnt.clients.registry import client_name, conversation_of_shell
 from learnt.doors.mcp.words import fence_lines, format_brief, format_cache, format_learning, format_learnings, prompt
-from learnt.doors.output import describe_debrief, describe_mark, describe_receipt, list_mentioned
+from learnt.doors.output import describe_debrief, describe_mark
+from learnt.doors.reasons import describe_receipt, describe_why_not, list_mentioned
 from learnt.errors import LearntError, NotFound, WrongRequest
 from learnt.memory import Memory
 from learnt.model import check_goal, is_id, text_id
@@ -180,10 +181,18 @@ class Tools:
             marked = memory.mark(learning, task, helpful)
         return describe_mark(marked, helpful=helpful)
 
-    def explain(self, brief: Annotated[str, Field(description="The brief's id, brief_…")]) -> str:
+    def explain(
+        self,
+        brief: Annotated[str, Field(description="The brief's id, brief_…")],
+        why_not: Annotated[str, Field(description="A learning's id: only why the brief does not contain it")] = "",
+    ) -> str:
         """Call this to see why a brief said what it said: everything considered, and why some of it was left out."""
         with self._open() as memory:
             explained = memory.explain(brief)
+            if why_not:
+                answer = memory.why.not_in_brief(explained, why_not)
+                lines = describe_why_not(answer, memory.titles([answer.rival]), f"in {explained.id}")
+                return fence_lines(lines, explained.id)
             titles = memory.titles(list_mentioned(explained))
         return fence_lines(describe_receipt(explained, titles), explained.id)
 
