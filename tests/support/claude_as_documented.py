@@ -22,6 +22,8 @@ from tests.support.stories import Story, texts
 class ClaudeAsDocumented(Story):
     """A project in which the stand-in for Claude Code works."""
 
+    _last: _Conversation
+
     def program(self, client: str) -> Path:
         """Return the folder of the client's program, which does not exist here."""
         return Path("/nowhere")
