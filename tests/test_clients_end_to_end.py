@@ -164,12 +164,14 @@ def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def test_a_conversation_is_briefed_at_its_start_and_at_its_prompt(told: Told) -> None:
+    in_index, in_full = f"- {MATCHED} (", f"{MATCHED} ["
     for request in told.first:
-        assert request.count(PINNED) == request.count(MATCHED) == 1
+        assert request.count(PINNED) == request.count(in_full) == 1
+        assert request.count(in_index) == len(told.occasions) - 1, "not beside its full text in the same brief"
     assert told.first[0].count("<learnt-brief") == len(told.occasions)
     for another in (*told.second, *told.third):
-        assert another.count(PINNED) == 1
-        assert MATCHED not in another
+        assert another.count(PINNED) == another.count(in_index) == 1
+        assert in_full not in another
     given = [(one["occasion"], one["client"]) for one in told.done("brief")]
     assert given[: len(told.occasions)] == [(occasion, told.client) for occasion in told.occasions]
 
@@ -224,7 +226,8 @@ def test_activity_and_doctor_tell_what_happened_in_the_client(told: Told) -> Non
         ("./ship --fast", "ignored", True),
     ]
     assert {one["delivery"] for one in told.activity if one["what"] != "debrief"} == {"delivered"}
-    assert told.learnings[PINNED]["times_injected"] == 3
+    counted = (told.learnings[title]["times_injected"] for title in (MATCHED, PINNED))
+    assert [*counted] == [1, 0], "a line of the index does not count"
     assert len(told.done("debrief")) == len({one["task"] for one in told.activity}) == 3
     (line,) = (line for line in told.doctor.splitlines() if f"client {told.named}" in line)
     assert line.startswith("ok")
@@ -330,7 +333,7 @@ def test_a_sub_agent_gets_its_own_brief_and_is_debriefed_on_its_own(told: Told) 
     own = story.converse("See to the buoys", SPAWNS[told.client], Reply("They are seen to."), choose=choose)
 
     (child,) = answers
-    assert (child.count(FITTING), child.count(PINNED)) == (1, 0)
+    assert child.count(FITTING) == child.count(PINNED) == 1, "a sub-agent has no index, so it is told what is pinned"
     assert own[-1].count(PINNED) == 1
     (stored,) = (one for one in story.told("list")["learnings"] if one["title"].startswith("Buoys"))
     done = {one["what"]: one for one in story.told("activity")["activity"] if one["task"] == stored["task"]}

@@ -16,7 +16,7 @@ from tests.support.stories import Story
 
 pytestmark = pytest.mark.clients
 
-PINNED = "Speak with the pilot first"
+TITLE, PROMPT = "Speak with the pilot first", "Shall I speak with the pilot first?"
 COUNTED = """
     select (select sum(times_injected) from learning),
            (select count(*) from injection where delivered_at is not null),
@@ -30,7 +30,7 @@ Way = Callable[[Story], AbstractContextManager[dict[str, Any]]]
 
 @pytest.fixture(scope="module")
 def stories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Story]]:
-    """The story of each client, in which one learning is always told."""
+    """The story of each client, in which one learning is told for the prompt."""
     made: dict[str, Story] = {}
     with ModelStub(Reply("Nothing to say.")) as stub:
 
@@ -38,7 +38,7 @@ def stories(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str]
             if client not in made:
                 story = made[client] = Story(client, tmp_path_factory.mktemp(client), stub)
                 story.learnt("init")
-                story.learnt("pin", str(story.told("add", PINNED)["id"]))
+                story.learnt("add", TITLE)
                 story.learnt("install", client)
             return made[client]
 
@@ -139,9 +139,9 @@ def test_only_what_arrives_counts_and_it_counts_once(way: str, stories: Callable
     story = stories(client)
     before = count(story)
     with broken(story) as how:
-        (asked, *_) = story.converse("Good morning", Reply("Good morning."), **how)
+        (asked, *_) = story.converse(PROMPT, Reply("Good morning."), **how)
 
-    assert asked.count(PINNED) == int(arrives)
+    assert asked.count(TITLE) == int(arrives)
     assert count(story) == tuple(number + int(arrives) for number in before)
 
 

@@ -31,6 +31,7 @@ from tests.conftest import command_line
 from tests.support import model_stub, real_clients
 from tests.support.model_stub import ModelStub, Reply
 from tests.support.shop import Shop
+from tests.support.stories import PATIENCE_S
 
 pytestmark = pytest.mark.clients
 
@@ -102,7 +103,7 @@ def work(
                 **environment(client, folder, stub, trusted=work_folder),
                 "LEARNT_ATTEMPT": f"task_of_{client}",
             },
-            time_limit_s=120,
+            time_limit_s=PATIENCE_S,
             output_limit_bytes=10_000_000,
             log_folder=str(folder / "log"),
             on_progress=progress.append,
@@ -469,7 +470,7 @@ class Installed:
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
-                timeout=180,
+                timeout=PATIENCE_S,
                 check=False,
             )
             assert done.returncode == 0, done.stderr
@@ -504,7 +505,8 @@ def test_opencode_gives_briefs_to_the_model_of_its_agent_alone(tmp_path: Path, m
         assert "learnt-brief" not in told
     assert "yes" in printed
     for turn in (asked[-1], resumed[-1]):
-        assert (turn.count(opencode.learning.id), turn.count(at_call.id)) == (1, 1)
+        assert turn.count(opencode.learning.id) == turn.count(f"({at_call.id})") == 1, "in the index"
+        assert turn.count(f"ID: {at_call.id} ") == 1, "at the call"
 
 
 HEADLESS = {

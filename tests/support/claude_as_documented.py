@@ -22,6 +22,8 @@ from tests.support.stories import Story, texts
 class ClaudeAsDocumented(Story):
     """A project in which the stand-in for Claude Code works."""
 
+    _last: _Conversation
+
     def program(self, client: str) -> Path:
         """Return the folder of the client's program, which does not exist here."""
         return Path("/nowhere")
@@ -35,15 +37,23 @@ class ClaudeAsDocumented(Story):
         environ: Mapping[str, str] = MappingProxyType({}),
         folder: str = "",
     ) -> list[str]:
-        """Have a conversation; return all texts in each request that the model would be sent."""
-        done = _Conversation(self, environ)
-        done.run(prompt, replies)
+        """Have a conversation, or with `--continue` the last one again.
+
+        Return all texts in each request that the model would be sent.
+        """
+        if "--continue" in words:
+            self._last.source = "resume"
+        else:
+            self._last = _Conversation(self, environ)
+        self._last.run(prompt, replies)
         self.settle()
-        return done.requests
+        return self._last.requests
 
 
 class _Conversation:
     """One conversation: its messages so far, and its transcript."""
+
+    source = "startup"
 
     def __init__(self, story: Story, environ: Mapping[str, str]) -> None:
         self._story = story
@@ -56,6 +66,7 @@ class _Conversation:
         self._servers = self._settings(".mcp.json").get("mcpServers", {})
         self._messages: list[object] = ["it finds what was learnt about it"] if "learnt" in self._servers else []
         self.requests: list[str] = []
+        """Those of the last run."""
 
     def _settings(self, name: str) -> dict[str, Any]:
         path = self._story.project / name
@@ -64,7 +75,8 @@ class _Conversation:
 
     def run(self, prompt: str, replies: tuple[Reply, ...]) -> None:
         """Start the conversation, let the model answer until it makes no more calls, and end."""
-        self._hear("SessionStart", source="startup")
+        self.requests = []
+        self._hear("SessionStart", source=self.source)
         self._hear("UserPromptSubmit", prompt=prompt, prompt_id="1369", permission_mode="default")
         self._write("user", prompt)
         for reply in replies:

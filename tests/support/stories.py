@@ -41,7 +41,8 @@ SHELLS = {
     "gemini": "run_shell_command",
     "opencode": "bash",
 }
-PATIENCE_S = 200
+# opencode alone takes 9 s of processor time to start, and more for each call: many times that on a busy machine.
+PATIENCE_S = 900
 
 # Records its arguments, and succeeds only with the right ones.
 SHIP = """#!/bin/sh
