@@ -263,7 +263,7 @@ def test_on_a_full_disk_acknowledged_writes_stay_and_writing_works_again_once_th
     disk: Disk, learnt: Learnt
 ) -> None:
     project = disk.folder
-    disk.fill(keep_free=1_500_000)
+    disk.fill(keep_free=1_700_000)
     acknowledged: list[str] = []
     with Memory.open(project) as memory:
         with pytest.raises(TryAgain, match="cannot write") as failure:

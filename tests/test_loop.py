@@ -618,8 +618,15 @@ def test_what_a_conversation_taught_does_not_crowd_out_others_and_is_told_in_the
 
 
 def test_a_slot_is_kept_for_a_trial_though_enough_trusted_learnings_fit(memory: Memory) -> None:
-    for title in ("Drain the lane", "Ask the depot", "Count crates", "Warn drivers", "Close gates", "Dim lamps"):
-        memory.add(title, observation=f"restart the queue worker twice: {title.lower()}")
+    for first in (
+        "drain the northern lane completely",
+        "ask Ann in the depot",
+        "count all wooden crates again",
+        "warn drivers on the motorway",
+        "close both gates by hand",
+        "dim every lamp of the hall",
+    ):
+        memory.add(f"Before you restart the queue worker twice, {first}")
     doubtful = memory.add("Restart the queue worker twice", origin="agent")
     brief = memory.brief("restart the queue worker twice")
     assert (len(brief.learning_ids), doubtful.id in brief.learning_ids) == (5, True)
@@ -646,7 +653,7 @@ def test_of_learnings_that_tell_the_same_the_newest_is_shown(memory: Memory, clo
 
 def test_between_equals_the_one_that_did_more_comes_first(memory: Memory) -> None:
     marked, recurring, plain = (
-        memory.add(f"Cache the schema of {name}", confidence=0.8) for name in ("alpha", "beta", "gamma")
+        memory.add(f"Cache the schema of {name}", confidence=0.8) for name in ("1711", "1712", "1713")
     )
     memory.transfer.import_all(
         [

@@ -160,13 +160,13 @@ def choose(
 
 
 def _rank(hit: Hit, impact: float) -> tuple[object, ...]:
-    worth = hit.relevance * hit.learning.confidence
+    worth = round(hit.relevance, 1) * hit.learning.confidence  # estimates that differ by less are equal
     return (
         not hit.learning.pinned,
         not hit.trigger,
-        -round(worth, 1),  # estimates that differ by less are equal
+        -round(worth, 2),
         -impact,
-        -worth,
+        -hit.relevance,
         -hit.learning.created_at,
         hit.learning.id,
     )

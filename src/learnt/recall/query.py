@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_MAX_TEXT_LENGTH = 100_000
+_MAX_TEXT_LENGTH = 20_000  # of the beginning, and of the end
 _MAX_SENTENCES = 60
 _MAX_VECTORS = 6
 _SENTENCE_END = r"(?<=[.!?:;])\s+|\n+"
