@@ -55,6 +55,7 @@ _LENGTH_WEIGHT = 0.75
 BY_SENTENCE = 24  # so many candidates are compared with each sentence
 BY_SELF = 10  # so many of them by title and cues
 _MIN_PREFIX, _MAX_COMPLETIONS = 4, 5
+_MANY_CUE_WORDS = 20
 SEMANTIC_WEIGHT = ENCODER_WEIGHT = 0.4
 _REST = 0.1  # how much the encoder's likeness of the least like candidate counts
 # Without a common word, texts that have nothing to do with each other are usually less alike than this.
@@ -182,7 +183,7 @@ class _Found:
         self.by_words = self.by_meaning = self.alike = 0.0
         self.likeness: Any = None  # a number, once it is known
         self.words = self.rarest = self.meaning = self.self_meaning = self.strength = 0.0
-        self.cued = bool(candidate.texts.get("cues"))
+        self.cued = min(1.0, len(candidate.texts.get("cues", "").split()) / _MANY_CUE_WORDS)
 
     def list_features(self) -> dict[str, float]:
         """Return the figures that decide about its relevance."""

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MARGIN = "margin"
+_ONE_CUE = 0.25
 
 
 class Features(Value):
@@ -23,7 +24,7 @@ class Features(Value):
     rarest: float = 0.0
     meaning: float = 0.0
     self_meaning: float = 0.0
-    cued: bool = False
+    cued: float = 0.0
     trigger: bool = False
 
     def strength(self) -> float:
@@ -71,7 +72,7 @@ def estimate_with_cue(figures: Mapping[str, float], cue: tuple[float, float]) ->
         words=max(features.words, cue[0]),
         rarest=max(features.rarest, cue[1]),
         self_meaning=(1 + features.self_meaning) / 2,
-        cued=True,
+        cued=min(1.0, features.cued + _ONE_CUE),
     )
     return _estimate(features, margin, like_it)
 

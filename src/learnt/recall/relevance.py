@@ -7,7 +7,7 @@ of the text that a learning covers.
     rarest        the weight of the rarest word that the text shares with the learning
     meaning       the likeness of a sentence to everything the learning says
     self_meaning  the likeness of a sentence to what the learning says it is about: the two best of its title and cues
-    cued          whether the learning has cues; cues match more often by chance, so more is asked of it
+    cued          whether the learning has many cues, from 0 to 1; they match more often by chance, so more is asked
     trigger       whether one of its triggers matches
     margin        how much stronger all this is than for the best other learning
 
@@ -41,7 +41,7 @@ def measure_strength(
     rarest: float = 0.0,
     meaning: float = 0.0,
     self_meaning: float = 0.0,
-    cued: bool = False,
+    cued: float = 0.0,
     trigger: bool = False,
 ) -> float:
     """Return how much speaks for a learning, all in all."""
