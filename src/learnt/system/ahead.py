@@ -57,7 +57,8 @@ class _Copy:
 
     def __init__(self, work: Callable[[Any], Any]) -> None:
         to_copy, from_copy = os.pipe(), os.pipe()
-        self._pid = os.fork()
+        fork: Callable[[], int] = getattr(os, "fork")  # noqa: B009  (Windows has none, see `_can_copy`)
+        self._pid = fork()
         if self._pid == 0:
             os.close(to_copy[1])
             os.close(from_copy[0])

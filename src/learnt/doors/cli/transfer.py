@@ -10,7 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from learnt.doors.cli.arguments import (
     Arguments,
@@ -242,7 +242,7 @@ def _open_input(name: str) -> Iterator[BinaryIO]:
             return
         copy = stack.enter_context(tempfile.TemporaryFile())
         shutil.copyfileobj(source, copy)
-        yield copy
+        yield cast(BinaryIO, copy)
 
 
 def _open_file(name: str) -> BinaryIO:
