@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from learnt.text import meaning
-from learnt.text.meaning import DIMENSIONS, MODEL, embed, likeness, likenesses, rarity, signature
+from learnt.text.meaning import DIMENSIONS, MODEL, embed, likeness, likenesses, rarity
 from learnt.text.words import words
 
 TABLE = Path(meaning.__file__).with_name("meaning.bin")
@@ -98,16 +98,6 @@ def test_many_vectors_are_compared_at_once() -> None:
     one, *others = map(embed_text, ("retry the upload", "try to send the file again", "paint the wall"))
 
     assert likenesses(one, others) == [likeness(one, other) for other in others]
-
-
-def test_signatures_of_texts_that_are_alike_differ_in_fewer_bits() -> None:
-    text, alike, different = (
-        signature(embed_text(text))
-        for text in ("the database is locked", "SQLite refuses to write to a locked file", "centre the headline")
-    )
-
-    assert (text ^ alike).bit_count() < (text ^ different).bit_count() < DIMENSIONS
-    assert 0 <= text < 1 << DIMENSIONS
 
 
 def test_everyday_words_are_less_rare_than_special_ones() -> None:

@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from learnt import Memory, WrongRequest
-from learnt.recall.find import MAX_POSTINGS, query_words, words_to_look_up
+from learnt.recall.find import MAX_POSTINGS, words_to_look_up
+from learnt.recall.query import Query
 from learnt.store import bulk, index, word_index
 from learnt.text.triggers import Situation, SituationMatcher, anchor_of
 from learnt.text.words import indexed_words, mark, stem, words
@@ -436,7 +437,7 @@ def test_endings_are_cut_alike() -> None:
 @example("0\ufe70")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_text_gives_words_that_can_be_indexed(text: str) -> None:
-    for word in (*query_words(text), *indexed_words(text)):
+    for word in (*Query(text).words, *indexed_words(text)):
         assert word == word.strip()
         assert " " not in word
         assert '"' not in word

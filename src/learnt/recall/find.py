@@ -136,11 +136,6 @@ def highlights(hit: Hit) -> dict[str, str]:
     return {field: mark(index.text_of(hit.learning, field), hit.words) for field in hit.matched_fields}
 
 
-def query_words(text: str) -> tuple[str, ...]:
-    """Return the distinct words of a text; for a very long text, only those of its beginning and its end."""
-    return Query(text).words
-
-
 def words_to_look_up(wanted: Sequence[str], frequencies: Mapping[str, int]) -> list[str]:
     """Return the words to look up, rarest first; words that do not occur in any learning are left out."""
     rarest_first = sorted((word for word in wanted if frequencies.get(word)), key=lambda word: frequencies[word])

@@ -27,7 +27,6 @@ _LENGTH = 400.0  # the length of every vector: its numbers rarely exceed ±127, 
 _MAX_ADDED = 257  # so many bytes fit into the 16 bits of a lane
 _MANY = 20  # so many vectors are compared faster together
 _SIGN_FLIPPED = bytes(number ^ 128 for number in range(256))
-_SIGNS = bytes(b"01"[number > 127] for number in range(256))
 
 
 class _Table:
@@ -158,11 +157,6 @@ def likenesses(one: bytes, others: Iterable[bytes]) -> list[float]:
 
 def _split(total: int, length: int) -> list[int]:
     return memoryview(total.to_bytes(length, "little")).cast("I").tolist()
-
-
-def signature(vector: bytes) -> int:
-    """Return a bit per dimension. The fewer bits two signatures differ in, the more alike the texts are."""
-    return int(vector.translate(_SIGNS), 2)
 
 
 def rarity(stem: str) -> float:
