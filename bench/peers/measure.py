@@ -216,7 +216,7 @@ def _scores(result: Result) -> str:
 def _time_table(results: Sequence[Result]) -> str:
     head = ("peer", "search p50 ms", "p95 ms", "CPU p50 ms", "on disk MB", "adding s")
     rows = [
-        [result.peer.name, *(f"{number:.1f}" for number in _times(result)), f"{result.added_s:.2f}"]
+        [result.peer.name, *(f"{number:.2f}" for number in _times(result)), f"{result.added_s:.2f}"]
         for result in results
         if not result.reason
     ]
