@@ -310,7 +310,7 @@ def test_a_sub_agents_success_does_not_correct_the_agents_failure() -> None:
 
 def test_a_long_conversation_is_read_as_a_stream() -> None:
     def endless() -> Iterator[Step]:
-        for number in range(500):
+        for number in range(5_000):
             yield Step(kind="call", call=f"open_{number}", tool="Bash", does="run", text="make never-answered")
             yield from ran(f"make step-{number}", "Exit code 2\nmake: unknown option -- x" * 50, failed=True)
         yield from ran("make --help")
