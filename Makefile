@@ -22,12 +22,12 @@ demo: $(READY) ## Show learnt at work in a throw-away project
 
 test: $(READY) ## Run the tests
 	@$(BIN)/python -m compileall -q src || true
-	@TMPDIR=$(TEMP) $(BIN)/python -m pytest -n 2 -m "not soak and not clients"
+	@TMPDIR=$(TEMP) $(BIN)/python -m pytest -n 3 --dist loadgroup -m "not soak and not clients"
 
 wheel: $(READY) ## Run the tests of the doors on the built wheel, with the sources gone
 	@.ci/wheel
 
-clients: $(READY) ## Run the tests with the real agent clients, which npm installs once (about 900 MB)
+clients: $(READY) ## Run the tests with the real agent clients, which npm installs once (about 1.7 GB)
 	@$(BIN)/python -m pytest -m clients
 
 check: $(READY) ## Look for mistakes without running: ruff and mypy

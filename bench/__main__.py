@@ -15,12 +15,14 @@ from pathlib import Path
 
 from bench import (
     agents,
+    ages,
     cold,
     hooks,
     imports,
     lessons,
     listing,
     mcp,
+    overlap,
     recall,
     redaction,
     size,
@@ -44,14 +46,17 @@ PARTS: dict[str, Callable[[Workspace], Report]] = {
     "hooks": hooks.measure,
     "imports": imports.measure,
     "recall": recall.measure_quality,
+    "recall-engines": recall.measure_engines,
     "recall-speed": recall.measure_speed,
     "lessons": lessons.measure,
+    "overlap": overlap.measure,
     "redaction": redaction.measure,
     "strategy": strategy.measure,
     "transcripts": transcripts.measure,
     "update-start": updates.measure,
     "mcp": mcp.measure,
     "agents": agents.measure,
+    "ages": ages.measure,
     "peers": peers.measure,
 }
 # It installs other programs and takes long, so it runs only when it is asked for.

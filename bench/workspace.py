@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.support.postgres import PostgresServer
+
 from bench.report import say
 from learnt import Memory
 
@@ -60,6 +62,12 @@ class Workspace:
             say(f"  adding {count:,} learnings")
             self._filled[count] = _fill(self.new_folder(), count)
         return self._filled[count]
+
+
+def on_server(server: PostgresServer, folder: Path) -> Path:
+    """Configure a new, empty database for a project."""
+    (folder / "learnt.toml").write_text(f'database = "{server.address()}"\nproject = "shop"\n')
+    return folder
 
 
 def record(chance: random.Random) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from queue import Queue
 from tests.support.postgres import PostgresServer, find_binaries
 
 from bench.report import Bar, Report, say, table
-from bench.workspace import Workspace
+from bench.workspace import Workspace, on_server
 from learnt import LearntError, Memory
 
 WRITERS = (1, 8, 24)
@@ -63,19 +63,13 @@ def measure(workspace: Workspace) -> Report:
     if binaries is not None:
         with PostgresServer(binaries) as server:
             contests += [
-                _contest("PostgreSQL", _project_on(server, workspace.new_folder()), writers) for writers in WRITERS
+                _contest("PostgreSQL", on_server(server, workspace.new_folder()), writers) for writers in WRITERS
             ]
     notes = f"Processes that call `Memory.add` on one store for {SECONDS} s."
     errors = sorted({error for contest in contests for error in contest.errors})
     notes += "".join(f"\n- error: {error}" for error in errors[:5])
     bars = [bar for contest in contests for bar in _bars(contest)]
     return Report("Writes", notes, table(_HEAD, [_row(contest) for contest in contests]), tuple(bars))
-
-
-def _project_on(server: PostgresServer, folder: Path) -> Path:
-    """Configure a new, empty database for a project."""
-    (folder / "learnt.toml").write_text(f'database = "{server.address()}"\nproject = "shop"\n')
-    return folder
 
 
 def _contest(store: str, folder: Path, writers: int) -> Contest:

@@ -126,20 +126,26 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
 
 
 @pytest.fixture
-def database(engine: str, project: Path, request: pytest.FixtureRequest) -> str:
+def database(engine: str, project: Path, request: pytest.FixtureRequest) -> Iterator[str]:
     """Settle where the project keeps its learnings; return the address, empty for SQLite."""
-    return "" if engine == "sqlite" else _settle(project, request.getfixturevalue("postgres").address())
+    yield from _settle(engine, project, request, empty=False)
 
 
 @pytest.fixture
-def empty_database(engine: str, project: Path, request: pytest.FixtureRequest) -> str:
+def empty_database(engine: str, project: Path, request: pytest.FixtureRequest) -> Iterator[str]:
     """The same, where a server has no tables yet."""
-    return "" if engine == "sqlite" else _settle(project, request.getfixturevalue("postgres").address(empty=True))
+    yield from _settle(engine, project, request, empty=True)
 
 
-def _settle(project: Path, address: str) -> str:
+def _settle(engine: str, project: Path, request: pytest.FixtureRequest, *, empty: bool) -> Iterator[str]:
+    if engine == "sqlite":
+        yield ""
+        return
+    server: PostgresServer = request.getfixturevalue("postgres")
+    address = server.address(empty=empty)
     (project / "learnt.toml").write_text(f'database = "{address}"\nproject = "shop"\n')
-    return address
+    yield address
+    server.drop(address)
 
 
 @pytest.fixture

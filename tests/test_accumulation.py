@@ -317,7 +317,7 @@ def test_each_task_is_one_call_and_what_the_model_says_is_done_as_far_as_it_may_
     known = shop.all()
     new = known[addition(1)["title"]]
     assert (new.status, new.origin, new.task, new.discovery) == ("active", "model", tasks[0], "blocker")
-    assert (new.confidence, new.category, new.times_helpful) == (0.5, "Testing Patterns", 0)
+    assert (new.confidence, new.category, new.times_helpful) == (0.7, "Testing Patterns", 0)
     assert shown(1) in shop.bullets
     told = shop.learnt("show", new.id).out
     assert " · unproven · " in told

@@ -259,7 +259,7 @@ def test_what_is_shown_is_kept_as_a_brief_that_can_be_explained_and_marked(memor
     assert brief.receipt["cache"]["misses"] > 0
     explained = memory.explain(brief.id)
     assert explained.text == text
-    assert memory.is_as_sent(explained)
+    assert memory.why.is_as_sent(explained)
     assert memory.get(id).times_injected == 1
     debrief = memory.debrief("task_1", f"LEARNING_HELPFUL: {id}\n<task-done/>")
     assert debrief.helpful == (id,)

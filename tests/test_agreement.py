@@ -57,7 +57,7 @@ def test_the_database_and_our_code_agree_on_trust_categories_and_exclusions(
     excluded = {"exclude_task": "task_1", "exclude_ids": tuple(sorted(chance.sample(ids, 10)))}
     filters += [which.replace(**excluded, only_excluded=only) for which in filters for only in (False, True)]
     filters += [Filter(status=None, only_excluded=True)]
-    candidates = index.read_candidates(connection, ids)
+    candidates = index.read_candidates(connection, ids, ())
     for which in filters:
         in_sql = {learning.id for learning in learnings.page(connection, which, limit=1_000)}
         assert in_sql == {candidate.id for candidate in candidates if which.accepts(candidate)}, which

@@ -32,9 +32,10 @@ LEVELS = (
     ("system",),
     ("project", "store", "llm", "clients"),
     ("settings", "trust"),
+    ("settings_text",),
     ("weigh",),
     ("config", "debrief", "recall", "brief", "learnings_file", "strategy"),
-    ("mine",),
+    ("mine", "consolidate"),
     ("flow",),
     ("memory",),
     ("doctor", "loop"),
@@ -95,6 +96,8 @@ loaded = [name for name in sys.modules if name.partition(".")[0] == "learnt"]
 print(json.dumps({"entered": len(entered), "loaded": len(loaded)}), file=sys.__stderr__)
 """
 
+pytestmark = pytest.mark.xdist_group("trees")  # one process reads all sources
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -111,14 +114,20 @@ def trees() -> dict[str, ast.Module]:
     return {name: ast.parse(text) for name, text in sources().items()}
 
 
+@cache
+def nodes(tree: ast.AST) -> list[ast.AST]:
+    """Return all nodes of a tree; going through them takes seconds, and most tests here do."""
+    return [*ast.walk(tree)]
+
+
 def functions() -> Iterator[tuple[str, Function]]:
     for name, tree in trees().items():
-        yield from ((name, node) for node in ast.walk(tree) if isinstance(node, Function))
+        yield from ((name, node) for node in nodes(tree) if isinstance(node, Function))
 
 
 def classes() -> Iterator[tuple[str, ast.ClassDef]]:
     for name, tree in trees().items():
-        yield from ((name, node) for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+        yield from ((name, node) for node in nodes(tree) if isinstance(node, ast.ClassDef))
 
 
 def matches(pattern: str, files: Iterator[str] | list[str]) -> list[str]:
@@ -137,7 +146,7 @@ def modules() -> Iterator[tuple[str, ast.Module]]:
 
 
 def imports(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -176,9 +185,7 @@ def test_settings_and_environment_are_read_by_the_flow_and_the_doors_only() -> N
     for module, tree in modules():
         if LEVEL_OF.get(room_of(module), 99) < LEVEL_OF["flow"] and module != "config":
             assert "learnt.config" not in set(imports(tree)), module
-            assert not any(isinstance(node, ast.Attribute) and node.attr == "environ" for node in ast.walk(tree)), (
-                module
-            )
+            assert not any(isinstance(node, ast.Attribute) and node.attr == "environ" for node in nodes(tree)), module
 
 
 def test_sql_lives_in_the_store_only() -> None:
@@ -188,14 +195,14 @@ def test_sql_lives_in_the_store_only() -> None:
     for module, tree in modules():
         if room_of(module) == "store":
             continue
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 assert not statement.match(node.value), f"{module}: {node.value[:60]}"
 
 
 def test_no_function_is_longer_than_sixty_lines() -> None:
     for module, tree in modules():
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 assert (node.end_lineno or 0) - node.lineno < 60, f"{module}.{node.name}"
 
@@ -273,7 +280,7 @@ def test_few_of_our_own_modules_are_imported_inside_functions() -> None:
 
 
 def _own_imports(function: Function) -> Iterator[int]:
-    for node in ast.walk(function):
+    for node in nodes(function):
         if isinstance(node, ast.ImportFrom):
             imported = [node.module or ""] if not node.level else ["learnt"]
         elif isinstance(node, ast.Import):
@@ -313,7 +320,7 @@ def test_doors_loop_and_doctor_import_only_classes_and_constants_of_the_flow_and
         f"{name}: {alias.name}"
         for name, tree in trees().items()
         if name.partition("/")[0] in ("doors", "loop", "doctor.py")
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.Import | ast.ImportFrom)
         for alias in node.names
         if re.match(r"learnt\.(?:flow|store)\b", f"{getattr(node, 'module', '')}.{alias.name}".lstrip("."))

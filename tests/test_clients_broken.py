@@ -98,7 +98,7 @@ WAYS: dict[str, list[tuple[str, str, Change, str]]] = {
     "hooks off": [
         ("claude-code", "{home}/.claude/settings.json", merge(disableAllHooks=True), HOOKS_OFF),
         ("codex", "{project}/.codex/config.toml", lambda text: f"{text}[features]\nhooks = false\n", HOOKS_OFF),
-        ("copilot", "{home}/.copilot/settings.json", merge(disableAllHooks=True), HOOKS_OFF),
+        ("copilot", "{project}/.github/copilot/settings.json", merge(disableAllHooks=True), HOOKS_OFF),
         ("gemini", "{home}/.gemini/settings.json", merge(hooksConfig={"enabled": False}), HOOKS_OFF),
         ("opencode", "{project}/.opencode/plugin/learnt.js", lambda _: "// off\n", "the file exists and is not ours"),
     ],

@@ -25,6 +25,8 @@ pytestmark = pytest.mark.clients
 
 MATCHED = "Ship with the harbour key"
 PINNED = "Speak with the pilot first"
+SUMMARY_WANTED = "Please create a detailed summary of the conversation so far"
+"""What Copilot CLI asks its model when it compacts."""
 RECALLED = "ask WINCH-4711 for the fuel"
 SAID = "The tide table is in UTC."
 FAILED_BEFORE = "## This Failed Here Before"
@@ -154,7 +156,7 @@ class Told:
         return [entry for entry in reversed(self.activity) if entry["what"] == what]
 
 
-@pytest.fixture(scope="module", params=[*real_clients.PACKAGES, "claude", "claude as documented"])
+@pytest.fixture(scope="module", params=[*real_clients.PACKAGES, "claude as documented"])
 def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
     """The story of a client, told up to its third conversation."""
     client = str(request.param).partition(" ")[0]
@@ -304,35 +306,66 @@ def test_what_was_compacted_is_briefed_at_its_next_prompt(told: Told) -> None:
     if told.client != "copilot":
         pytest.skip("others are briefed when they have compacted")
     story = told.story
-    safe = story.runs("./ship --safe")
-    full = safe._replace(tokens_in=165_000)
-    (*_, last) = story.converse("Ship it, with the harbour key", full, full, safe, Reply("Done."))
+    full = story.runs("./ship --safe")._replace(tokens_in=165_000)
+
+    def choose(body: str) -> Reply | None:
+        """Let the agent go on until the summary, asked for beside its work, stands in place of what it was told."""
+        if SUMMARY_WANTED in body:
+            return Reply("It ships.")
+        return full if PINNED in body else None
+
+    (*_, last) = story.converse("Ship it, with the harbour key", Reply("Done."), choose=choose)
     (again, *_) = story.converse("Ship it again, with the harbour key", Reply("Yes."), words=("--continue",))
 
     assert PINNED not in last
     assert again.count(PINNED) == again.count(f"{MATCHED} [") == 1
 
 
-def test_a_sub_agent_gets_its_own_brief_and_is_debriefed_on_its_own(told: Told) -> None:
+def require_sub_agents(told: Told) -> None:
     if told.client not in SPAWNS or isinstance(told.story, ClaudeAsDocumented):
         pytest.skip("no event tells of its sub-agents, or there is no program to start one")
-    story, answers = told.story, []
-    fitting = story.told("add", FITTING)["id"]
+
+
+def send_sub_agent(told: Told, answer: str) -> tuple[str, list[str]]:
+    """Let the agent start a sub-agent; return what the model of the sub-agent was sent, and what the agent's was."""
+    children = []
 
     def choose(body: str) -> Reply | None:
         """Answer for the sub-agent, and let Codex's agent wait for it, which ends it otherwise."""
         called = any(f'"{word}"' in body for word in ("function_call", "tool_calls", "tool_use"))
         if ERRAND in body and not called:
-            answers.append("\n".join(texts(json.loads(body))))
-            return Reply(f"<learning>Buoys are numbered from the sea</learning>\nLEARNING_HELPFUL: {fitting}")
+            children.append("\n".join(texts(json.loads(body))))
+            return Reply(answer)
         started = re.search(r"agent_id\W+([0-9a-f-]{36})", body)
         if told.client == "codex" and started and 'wait_agent","namespace' not in body and "timed_out" not in body:
             return Reply(tool="wait_agent", namespace="multi_agent_v1", arguments={"targets": [started[1]]})
         return None
 
-    own = story.converse("See to the buoys", SPAWNS[told.client], Reply("They are seen to."), choose=choose)
+    own = told.story.converse("See to the buoys", SPAWNS[told.client], Reply("They are seen to."), choose=choose)
+    (child,) = children
+    return child, own
 
-    (child,) = answers
+
+def test_a_sub_agent_is_told_nothing_that_its_errand_is_not_about(told: Told) -> None:
+    require_sub_agents(told)
+    told.story.learnt("pin", told.pinned, "--off")
+    try:
+        child, _ = send_sub_agent(told, "It is painted.")
+    finally:
+        told.story.learnt("pin", told.pinned)
+
+    assert "<learnt-brief" not in child
+
+
+def test_a_sub_agent_gets_its_own_brief_and_is_debriefed_on_its_own(told: Told) -> None:
+    require_sub_agents(told)
+    story = told.story
+    fitting = story.told("add", FITTING)["id"]
+
+    child, own = send_sub_agent(
+        told, f"<learning>Buoys are numbered from the sea</learning>\nLEARNING_HELPFUL: {fitting}"
+    )
+
     assert child.count(FITTING) == child.count(PINNED) == 1, "a sub-agent has no index, so it is told what is pinned"
     assert own[-1].count(PINNED) == 1
     (stored,) = (one for one in story.told("list")["learnings"] if one["title"].startswith("Buoys"))

@@ -97,6 +97,12 @@ APART = [
     ("`orders` depends on `billing`", "`billing` depends on `orders`"),
     ("Staging uses Postgres 14 and production uses Postgres 16", "Production uses Postgres 14"),
     ("`npm ci` fails without a lockfile", "`npm ci` fails with an old lockfile"),
+    ("Separate the columns of exports with `;`", "Separate the columns of exports with `,`"),
+    ("Split the lines of a report with `split(';')`", "Split the lines of a report with `split(',')`"),
+    ('Split the lines of a report at `"\\t"`', 'Split the lines of a report at `" "`'),
+    ("Join first and last names with `' '`", "Join first and last names with `''`"),
+    ("Delete merged branches with `git branch -d`", "Delete merged branches with `git branch -D`"),
+    ("Join the words of a label with one space", "Join the words of a label with two spaces"),
 ]
 
 UNRELATED = [
@@ -159,6 +165,12 @@ def test_a_learning_to_avoid_contradicts_the_same_advice() -> None:
     advice = learning("Weigh apples on the left scale")
     assert compare(advice, advice.replace(polarity="avoid")) == "contradicts"
     assert compare(advice.replace(polarity="avoid"), learning("Never weigh apples on the left scale")) == "repeats"
+
+
+def test_the_denial_of_an_opposite_is_no_contradiction() -> None:
+    older, newer = learning("Do not run the tests in parallel"), learning("Run the tests serially")
+    assert compare(older, newer) != "contradicts"
+    assert compare(learning("Run the tests in parallel"), newer) == "contradicts"
 
 
 def test_specifics_in_the_other_texts_count() -> None:

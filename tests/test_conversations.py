@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from learnt.clients.opencode.setup import plugin
 from learnt.clients.registry import KINDS
 from learnt.doors.hook import CALLS
 from learnt.errors import WrongRequest
-from learnt.model import text_id
+from learnt.model import Claim, text_id
 from learnt.store import errands, missteps
 from learnt.store.spool import checksum
 from learnt.system import watched
@@ -29,7 +30,7 @@ from learnt.text.words import estimate_tokens
 from tests.support.deliveries import deliver_all
 from tests.support.doors import Learnt
 from tests.support.hooks import HOW_TO_KEEP, Client
-from tests.support.transcripts import claude, codex, codex_message, gemini, written
+from tests.support.transcripts import NOON_MS, claude, codex, codex_message, gemini, written
 
 FAILS, WORKS = "ship --fast now", "ship --safe now"
 ERROR = "ship: unknown option --fast"
@@ -439,7 +440,7 @@ class TestStart:
             deliver_all(memory)
             (entry,) = memory.reports.activity(what="brief").entries
             brief = memory.explain(entry.id)
-            assert memory.is_as_sent(brief)
+            assert memory.why.is_as_sent(brief)
             assert [listed["id"] for listed in brief.receipt["index"]] == [pinned.id, other.id]
             assert (brief.learning_ids, memory.get(pinned.id).times_injected) == ((), 0)
             with pytest.raises(WrongRequest):
@@ -507,6 +508,39 @@ class TestStart:
             memory.mark(pinned.id, text_id("task", "claude new "), True)
             with pytest.raises(WrongRequest, match="was not given"):
                 memory.mark(pinned.id, text_id("task", "claude old "), True)
+
+    def test_a_fork_without_a_transcript_yet_is_given_nothing_twice(
+        self, project: Path, learnt: Learnt, tmp_path: Path
+    ) -> None:
+        with Memory.open(project) as memory:
+            learning = memory.add("Speak of shops, not of stores")
+        prompt = "Speak of shops, not of stores"
+        for session, seconds_ago in (("old", 500), ("other", 20)):
+            told = Client(learnt, "claude", session).hear("UserPromptSubmit", prompt=prompt)
+            assert learning.id in told
+            answered = {
+                "type": "assistant",
+                "timestamp": (datetime.now(UTC) - timedelta(seconds=seconds_ago)).isoformat(),
+            }
+            given = {"type": "attachment", "attachment": {"content": [told]}}
+            lines = [json.dumps(record, separators=(",", ":")) + "\n" for record in (given, answered)]
+            (tmp_path / f"{session}.jsonl").write_text("".join(lines))
+        fork, twin = (
+            Client(learnt, "claude", name, transcript_path=str(tmp_path / f"{name}.jsonl")) for name in ("new", "twin")
+        )
+
+        assert fork.hear("SessionStart", source="fork", seconds_since_last_response=500) == ""
+        assert fork.hear("UserPromptSubmit", prompt=prompt) == ""
+        fork.tell("Stop", last_assistant_message=f"Done.\nLEARNING_HELPFUL: {learning.id}", stop_hook_active=False)
+        with Memory.open(project) as memory:
+            memory.worker.catch_up()
+            assert memory.get(learning.id).times_helpful == 1, "as that of the conversation that was given it"
+            memory.speak_as_agent("claude")
+            with pytest.raises(WrongRequest, match="already"):
+                memory.mark(learning.id, text_id("task", "claude old "), True)
+        (tmp_path / "third.jsonl").write_bytes((tmp_path / "other.jsonl").read_bytes())
+        assert twin.hear("SessionStart", source="fork", seconds_since_last_response=20) == ""
+        assert learning.id in twin.hear("UserPromptSubmit", prompt=prompt), "either of two may be the origin"
 
     def test_gemini_is_told_with_its_first_prompt_what_others_are_told_at_the_start(
         self, project: Path, learnt: Learnt
@@ -901,7 +935,7 @@ def test_each_attempt_of_the_loop_is_warned(
         monkeypatch.setenv("LEARNT_TASK", task)
         for session in ("first", "second"):
             claim = memory.work.claim(worker="w", host="h", pid=1)
-            assert claim is not None
+            assert isinstance(claim, Claim)
             assert ERROR in shop(session=session).call(FAILS)
             assert shop(session=session).call(FAILS) == ""
             memory.debrief(task, "<task-failed>no</task-failed>", claim=claim)
@@ -1295,10 +1329,10 @@ class TestIndex:
 
     def test_what_a_person_says_comes_first_and_what_is_said_twice_once(self, project: Path, learnt: Learnt) -> None:
         with Memory.open(project) as memory:
-            persons = memory.add("Close the till at night")
-            copy = memory.add("Close the till at night!", origin="agent", by="agent")
-            again = memory.add("Close the till at night")
-            topic = memory.add("Replica schema", action="Cache it for an hour")
+            persons = memory.add("Close the till at night", created_at=NOON_MS)
+            copy = memory.add("Close the till at night!", origin="agent", by="agent", created_at=NOON_MS + 1)
+            again = memory.add("Close the till at night", created_at=NOON_MS + 2)
+            topic = memory.add("Replica schema", action="Cache it for an hour", created_at=NOON_MS + 3)
             with memory.context.store.transaction():
                 memory.context.store.database.execute(
                     "update learning set vouched = 'evidence', confidence = 0.9 where project = :project and id = :id",
@@ -1334,5 +1368,5 @@ class TestIndex:
         assert said.count(given.id) == 1
         with Memory.open(project) as memory:
             brief = memory.explain(memory.reports.latest_brief())
-            assert memory.is_as_sent(brief)
+            assert memory.why.is_as_sent(brief)
             assert brief.learning_ids == (given.id,)

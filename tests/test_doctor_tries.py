@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from learnt.clients.codex import setup as codex
 from learnt.clients.kit.setup import Location
 from learnt.clients.opencode import setup as opencode
 from learnt.flow import client_questions, diagnosis, install
+from learnt.flow.context import now_ms
 from learnt.store import fired
 from learnt.system.installation import own_script
 from tests.conftest import Done
@@ -70,6 +72,7 @@ class Machine:
     def trust(self) -> None:
         self.write("{home}/.claude.json", {"projects": {"{project}": {"hasTrustDialogAccepted": True}}})
         self.write("{home}/.gemini/trustedFolders.json", {"{project}": "TRUST_FOLDER"})
+        self.write("{home}/.copilot/config.json", {"trustedFolders": ["{project}"]})
         hooks = [f'[hooks.state."{key}"]\ntrusted_hash = "x"\n' for key in self.codex_hooks()]
         self.write("{home}/.codex/config.toml", '[projects."{project}"]\ntrust_level = "trusted"\n' + "".join(hooks))
 
@@ -152,6 +155,13 @@ BROKEN: dict[str, tuple[str, str, object, str, str]] = {
     "gemini refused": (
         "gemini", "{home}/.gemini/trustedFolders.json", {"{project}": "DO_NOT_TRUST"},
         "Gemini CLI does not trust {project}", "/permissions",
+    ),
+    "copilot untrusted": (
+        "copilot", "{home}/.copilot/config.json", {}, "Copilot CLI does not trust {project}", "trust the folder",
+    ),
+    "copilot hooks off": (
+        "copilot", "{project}/.github/copilot/settings.json", {"disableAllHooks": True},
+        "does not run our hooks here (`disableAllHooks` is true in {project}/.github/copilot/", "set `disableAllHooks`",
     ),
     "gemini extension": (
         "gemini", "{home}/.gemini/extensions/learnt/gemini-extension.json", {},
@@ -249,6 +259,52 @@ def test_whatever_keeps_it_from_working_is_named_with_what_to_do(way: str, machi
     if way == "opencode plugin changed":
         machine.install(client)
         assert machine.says(client)["fine"]
+
+
+RECORDS = {
+    "codex": ("{home}/.codex/config.toml", "x = 1\n"),
+    "copilot": ("{home}/.copilot/config.json", {}),
+    "gemini": ("{home}/.gemini/trustedFolders.json", {}),
+}
+
+
+@pytest.mark.parametrize("client", RECORDS)
+def test_a_hook_proves_trust_only_until_the_clients_record_of_it_changes(client: str, machine: Machine) -> None:
+    machine.install(client)
+    machine.trust()
+    fired.note(str(machine.project / ".learnt"), client, "prompt", now_ms(), 1.0, 1)
+    record, content = RECORDS[client]
+    machine.write(record, content)
+    later_s = time.time() + 60
+    os.utime(machine.fill(record), (later_s, later_s))
+
+    told = machine.says(client)
+
+    assert f"does not trust {machine.project}" in told["detail"]
+    fired.note(str(machine.project / ".learnt"), client, "prompt", now_ms() + 120_000, 1.0, 1)
+    assert machine.says(client)["fine"], "it was trusted for this session alone"
+
+
+def test_copilots_switch_counts_in_the_file_with_our_hooks_and_in_the_users_settings_until_a_hook_fires(
+    machine: Machine,
+) -> None:
+    machine.install("copilot")
+    machine.trust()
+    hooks = machine.project / ".github" / "hooks" / "learnt.json"
+    as_installed = hooks.read_text()
+    hooks.write_text(json.dumps({**json.loads(as_installed), "disableAllHooks": True}))
+    fired.note(str(machine.project / ".learnt"), "copilot", "prompt", now_ms() + 120_000, 1.0, 1)
+    in_hooks = machine.says("copilot")
+    hooks.write_text(as_installed)
+    machine.write("{home}/.copilot/settings.json", {"disableAllHooks": True})
+    disproved = machine.says("copilot")
+    later_s = time.time() + 240
+    os.utime(machine.fill("{home}/.copilot/settings.json"), (later_s, later_s))
+    in_settings = machine.says("copilot")
+
+    assert f"`disableAllHooks` is true in {hooks}" in in_hooks["detail"]
+    assert disproved["fine"], disproved
+    assert machine.fill("`disableAllHooks` is true in {home}/.copilot/settings.json") in in_settings["detail"]
 
 
 @pytest.mark.parametrize("client", [client for client in install.CLIENTS if client != "aider"])

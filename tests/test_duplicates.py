@@ -136,3 +136,26 @@ def test_the_nearest_ones_are_shown_on_demand(memory: Memory) -> None:
     (similar,) = memory.similar(learning, near_too=True)
     assert (similar.learning.id, similar.verdict) == (near.id, "unrelated")
     assert 0 < similar.relevance <= 1
+
+
+def test_a_note_that_a_fuller_learning_contains_is_proposed_and_the_fuller_one_stays(memory: Memory) -> None:
+    note = memory.add("stripe resends webhook events, check ProcessedStripeEvent first")
+    fuller = memory.add(
+        "Stripe delivers the same webhook event more than once",
+        observation="After an outage Stripe resends events, and every handler ran twice.",
+        action="Insert event.id into ProcessedStripeEvent first; on IntegrityError return 200.",
+    )
+    assert memory.compare(note.id, fuller.id).is_estimate
+    assert memory.tidy().duplicates == 1
+    (item,) = memory.review.items(kinds=["duplicate"])
+    assert (item.learning.id, item.replaces[0].id) == (fuller.id, note.id)
+
+
+def test_what_a_newer_learning_replaces_is_proposed(memory: Memory, clock: Clock) -> None:
+    older = memory.add("Run the tests with `manage.py test`")
+    clock.advance(days=1)
+    newer = memory.add("Tests: `make test` with a real Postgres; `manage.py test` is gone")
+    assert memory.tidy().duplicates == 1
+    (item,) = memory.review.items(kinds=["duplicate"])
+    assert (item.learning.id, item.replaces[0].id) == (newer.id, older.id)
+    assert "seems to replace" in item.question

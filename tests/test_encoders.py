@@ -366,3 +366,19 @@ def test_a_folder_without_a_model_is_an_error(tmp_path: Path, memory: Memory, us
     use(f"onnx:{tmp_path}")
     with pytest.raises(ModelFailed, match=r"no model\.onnx"):
         build(memory)
+
+
+def test_the_worker_makes_vectors_of_the_embedded_table_for_learnings_of_an_older_version(memory: Memory) -> None:
+    learning = memory.add("A long transaction keeps the database locked")
+    database = memory.context.store.database
+    with memory.context.store.transaction():
+        (vector,) = vectors.read(database, [learning.id]).values()
+        vectors.clear(database)
+        vectors.put(database, {1: vector}, model="learnt-192-older")
+    question = "SQLite refuses to write"  # no learning has these words
+    assert memory.search(question) == []
+
+    memory.worker.catch_up()
+
+    assert [hit.learning.id for hit in memory.search(question)] == [learning.id]
+    assert vectors.list_models(database) == [MODEL]

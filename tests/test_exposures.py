@@ -1,4 +1,7 @@
-"""However a real client is kept from passing our text on, nothing counts; what arrives counts once, and only once."""
+"""However a real client is kept from passing our text on, nothing counts; what arrives counts once, and only once.
+
+The doctor names what keeps it, although the client's hooks have fired here before.
+"""
 
 from __future__ import annotations
 
@@ -116,6 +119,17 @@ def twice(story: Story) -> Iterator[dict[str, Any]]:
         story.learnt("uninstall", "claude-code")
 
 
+# The doctor's words for what is broken, in a project where the client's hooks have fired before.
+NAMED = {
+    "text dropped": "ran our hooks and dropped their text",
+    "hooks off": "does not run our hooks here",
+    "hooks off in the file": "does not run our hooks here",
+    "untrusted": "does not trust",
+    "sub-folder": "only if it is started in",
+    "off PATH": "learnt is not on PATH",
+    "old settings": "incomplete, or from an older version",
+    "other version": "our hook does not answer",
+}
 # The client, how it is broken, and whether the text arrives all the same.
 WAYS: dict[str, tuple[str, Way, bool]] = {
     "nothing": ("copilot", nothing, True),
@@ -123,6 +137,7 @@ WAYS: dict[str, tuple[str, Way, bool]] = {
     "server disabled": ("copilot", without_server, True),
     "hooks off": ("copilot", replaces("project/.github/copilot/settings.json", {"disableAllHooks": True}), False),
     "untrusted": ("copilot", replaces("home/.copilot/config.json", {"trustedFolders": []}), False),
+    "hooks off in the file": ("copilot", replaces(f"project/{HOOKS}", {"version": 1, "disableAllHooks": True}), False),
     "nothing in gemini": ("gemini", nothing, True),
     "sub-folder": ("gemini", below, False),
     "off PATH": ("copilot", off_path, False),
@@ -140,9 +155,12 @@ def test_only_what_arrives_counts_and_it_counts_once(way: str, stories: Callable
     before = count(story)
     with broken(story) as how:
         (asked, *_) = story.converse(PROMPT, Reply("Good morning."), **how)
+        told = story.examined(**{name: how[name] for name in ("environ", "folder") if name in how})
 
     assert asked.count(TITLE) == int(arrives)
     assert count(story) == tuple(number + int(arrives) for number in before)
+    assert NAMED.get(way, "") in told.out
+    assert told.code == int(way in NAMED), told.out
 
 
 def count(story: Story) -> tuple[int, ...]:

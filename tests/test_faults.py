@@ -308,7 +308,7 @@ def test_where_neither_database_nor_spool_can_be_written_nothing_is_acknowledged
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit on the size of files")
 def test_a_file_that_may_not_grow_keeps_its_acknowledged_writes(project: Path) -> None:
-    _, lines = faults.run("fill_up_to", 1_700_000, cwd=project)
+    _, lines = faults.run("fill_up_to", 1_800_000, cwd=project)
 
     assert lines[-1] == "TryAgain: free some disk space and try again"
     with Memory.open(project) as memory:

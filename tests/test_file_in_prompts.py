@@ -84,7 +84,7 @@ def test_the_receipt_tells_what_the_file_gave_and_the_brief_can_be_rendered_agai
     with shop.open() as memory:
         id = brief_of(memory, task)
         brief = memory.explain(id)
-        assert memory.is_as_sent(brief)
+        assert memory.why.is_as_sent(brief)
     assert brief.receipt["beside"] == [till.id]
     assert brief.learning_ids == (fresh.id,)
     assert TILL not in brief.text

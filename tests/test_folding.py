@@ -63,6 +63,8 @@ def test_the_same_conversation_teaches_one_learning_however_it_says_it(memory: M
         ("Always use `black` for the code here", "Never use `black` for the code here"),
         ("Run `make gen` before `make test`", "Run `make test` before `make gen`"),
         ("Ask Jana before touching the export", "Ask Milo before touching the export"),
+        ("Separate the columns of the export with `;`", "Separate the columns of the export with `,`"),
+        ("Delete merged branches with `git branch -d`", "Delete merged branches with `git branch -D`"),
     ],
 )
 def test_other_specifics_are_other_learnings_and_linked(memory: Memory, one: str, other: str) -> None:

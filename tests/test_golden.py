@@ -18,6 +18,7 @@ import pytest
 
 from learnt import Memory
 from tests.support.golden import FOLDER, Golden, Outside, files_in, masked
+from tests.support.repository import Repository, entry
 
 CLIENTS = ("claude-code", "codex", "copilot", "gemini", "opencode", "aider")
 AGENT = """
@@ -244,6 +245,37 @@ def test_the_answers_about_upkeep_keep_their_shape(shop: Outside, golden: Golden
     shop.json("trust", "--yes")
     shop.json("untrust")
     golden.check("upkeep.txt", shop.transcript())
+
+
+def test_the_answers_about_consolidation_keep_their_shape(outside: Outside, golden: Golden) -> None:
+    repository = Repository(outside.project)
+    outside.quietly("init")
+    repository.append("# New\n\n" + entry("Count the till first", id="learn_till"))
+    repository.commit("2026-01-01T12:00:00+0000")
+    repository.append(entry("Close the drawer"))
+    repository.commit("2026-01-02T12:00:00+0000")
+    outside.json("ages")
+    outside.json("ages", "--summary")
+    outside.text("ages")
+    outside.json("ages", "--store")
+    for name, body in {"base": "first", "ours": "second", "theirs": "third"}.items():
+        repository.write(entry("Count the till first", body=body), name)
+    outside.json("merge-file", "base", "ours", "theirs", "learnings-staging.md", code=1)
+    outside.json("install", "--git")
+    outside.json("uninstall", "--git")
+    repository.write("# Till\n\n## Count it twice\n<!-- learn_till -->\n\nText.\n", "docs/learnings/till.md")
+    outside.json("index", "--check", code=1)
+    outside.json("index", "--fix")
+    outside.text("index")
+    outside.json("handoff", stdin="- Count the coins before closing\n- Be careful\n")
+    outside.json("consolidate", "--force", "--dry-run")
+    for day in range(3, 12):
+        repository.commit(f"2026-01-{day:02d}T12:00:00+0000")
+    outside.json("consolidate", "--force", "--yes")
+    outside.json("consolidate", "--undo")
+    outside.json("install", "--agents")
+    outside.json("uninstall", "--agents")
+    golden.check("consolidation.txt", outside.transcript())
 
 
 def test_the_answer_of_the_demo_keeps_its_shape(outside: Outside, golden: Golden) -> None:
@@ -610,6 +642,19 @@ def test_what_an_earlier_version_wrote_is_taken_out_without_a_note_of_it(client:
         path.write_text(content.partition("\n$ learnt")[0].removesuffix("\n") + "\n")
     outside.quietly("uninstall", client)
     assert files_in(outside.project) == ""
+
+
+def test_goals_and_discoveries(shop: Outside, golden: Golden) -> None:
+    shop.json("goal", "add", "sale", "--title", "Sell more apples", "--text", "Before they rot.")
+    task = shop.json("task", "add", "Count the till", "--goal", "sale")["id"]
+    shop.json("goal", "edit", "sale", "--title", "Sell more pears")
+    shop.json("goal", "list")
+    shop.json("goal", "show", "sale")
+    found = ("--error", "TillError: jam", "--worked", "./till --slow", "--file", "till/count.py")
+    shop.json("discover", "Count the till with `--slow`: a fast count jams it", "--type", "blocker", *found)
+    shop.json("discover", "The count needs the key of the drawer first", "--type", "dependency", "--task", task)
+    shop.json("discoveries")
+    golden.check("discoveries.txt", shop.transcript())
 
 
 # All of it

@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 
 from learnt import InvalidValue, Memory
+from learnt.errors import OldSchema
 from learnt.flow import transfer
 from learnt.store import index, learnings, migrate
+from learnt.store.database import Database
 from learnt.store.index import Filter
-from learnt.text.meaning import embed, likeness
+from learnt.text.meaning import MODEL, embed, likeness
 from learnt.text.records import as_record
 from learnt.text.words import words
 from tests.support.former import write_as_before
@@ -153,23 +155,26 @@ def test_a_purged_import_leaves_no_bytes(sqlite_memory: Memory, project: Path) -
         assert memory.search(SECRET) == []
 
 
+def find_nearest(database: Database, vector: bytes, *, near: int) -> list[index.Candidate]:
+    return index.find(database, Filter(), meanings=[(vector, MODEL)], near=near)[1]
+
+
 def test_the_vector_follows_what_a_learning_says(memory: Memory) -> None:
     learning = memory.add("Restart the database server after the migration")
     memory.add("Water the plants in the office")
     wanted = embed(words("the server for databases must be restarted"))
     assert wanted is not None
     database = memory.context.store.database
-    nearest = index.find_by_meaning(database, wanted, Filter(), limit=5)
-    assert nearest[0][0] == learning.id
+    assert find_nearest(database, wanted, near=5)[0].id == learning.id
     before = vector_of(memory, learning.id)
     memory.edit(learning.id, title="Feed the cat in the kitchen")
     after = vector_of(memory, learning.id)
     assert before is not None
     assert after is not None
     assert likeness(wanted, after) < likeness(wanted, before)
-    assert index.find_by_meaning(database, after, Filter(), limit=1)[0][0] == learning.id
+    assert find_nearest(database, after, near=1)[0].id == learning.id
     memory.archive(learning.id)
-    assert learning.id not in [id for id, _ in index.find_by_meaning(database, after, Filter(), limit=5)]
+    assert learning.id not in [one.id for one in find_nearest(database, after, near=5)]
 
 
 def test_the_nearest_are_found_among_many(memory: Memory) -> None:
@@ -179,11 +184,11 @@ def test_the_nearest_are_found_among_many(memory: Memory) -> None:
     )
     wanted = embed(words("flowers in the garden"))
     assert wanted is not None
-    found = index.find_by_meaning(memory.context.store.database, wanted, Filter(), limit=20)
-    titles = [memory.get(id).title for id, _ in found]
+    found = find_nearest(memory.context.store.database, wanted, near=20)
+    titles = [memory.get(one.id).title for one in found]
     assert len(titles) == 20
     assert all(title.startswith("garden flowers") for title in titles)
-    likenesses = [likeness for _, likeness in found]
+    likenesses = [one.likeness or 0.0 for one in found]
     assert likenesses == sorted(likenesses, reverse=True)
 
 
@@ -200,3 +205,15 @@ def test_a_store_of_before_the_vectors_is_indexed_anew(sqlite_memory: Memory, pr
         assert vector_of(memory, learning.id) is not None
         assert migrate.find_foreign(memory.context.store.database) == []
         assert memory.context.store.check() == []
+
+
+def test_a_hook_leaves_a_long_migration_to_the_worker(sqlite_memory: Memory, project: Path) -> None:
+    sqlite_memory.transfer.import_all({"title": f"Close drawer {number}"} for number in range(301))
+    sqlite_memory.close()
+    write_as_before(project / ".learnt" / "learnt.db", schema=10)
+    with Memory.open_for_hook(project) as memory, pytest.raises(OldSchema):
+        memory.search("drawer")
+    with Memory.open(project) as memory:
+        assert memory.search("drawer 7")
+    with Memory.open_for_hook(project) as memory:
+        assert memory.search("drawer 7")

@@ -18,7 +18,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from learnt import InvalidValue, Learning, Memory, NotFound, WrongRequest
-from learnt.brief.render import Content, Loop, Past, Shown, Unfinished, fit, render
+from learnt.brief.attempts import FailedAttempt, tell_approaches
+from learnt.brief.render import Content, Loop, Shown, Unfinished, fit, render
 from learnt.debrief.tags import find_tags
 from learnt.model import PROGRAM, Failure
 from learnt.store import learnings, migrate
@@ -527,8 +528,8 @@ def test_a_brief_can_be_rendered_again_after_everything_changed(memory: Memory, 
 
     again = memory.explain(brief.id)
     assert again.text == brief.text
-    assert memory.is_as_sent(again)
-    assert not memory.is_as_sent(again.replace(text=again.text + " "))
+    assert memory.why.is_as_sent(again)
+    assert not memory.why.is_as_sent(again.replace(text=again.text + " "))
     with pytest.raises(NotFound):
         memory.explain("brief_none")
 
@@ -617,6 +618,16 @@ def test_what_a_conversation_taught_does_not_crowd_out_others_and_is_told_in_the
     assert (again.text, reasons.get(other.id)) == ("", "shown before in this conversation")
 
 
+def test_a_learning_that_one_role_of_a_task_got_is_given_to_another_one_that_did_not(memory: Memory) -> None:
+    known = memory.add("Cache the schema")
+
+    def ask(agent: str) -> tuple[str, ...]:
+        return memory.brief("cache the schema", task="task_1", agent=agent, only_new=True).learning_ids
+
+    assert [ask("engineer"), ask("tester"), ask("tester"), ask("engineer")] == [(known.id,), (known.id,), (), ()]
+    assert ask("") == (), "who asks without a role may have seen it"
+
+
 def test_a_slot_is_kept_for_a_trial_though_enough_trusted_learnings_fit(memory: Memory) -> None:
     for first in (
         "drain the northern lane completely",
@@ -674,7 +685,7 @@ def test_a_long_report_is_shortened_until_it_fits(memory: Memory) -> None:
         assert "Previous Attempts" in brief.text, budget
         assert "why_failed" in brief.text
         assert brief.tokens <= budget
-        assert memory.is_as_sent(memory.explain(brief.id))
+        assert memory.why.is_as_sent(memory.explain(brief.id))
     assert memory.brief("again", task="task_1", budget_tokens=40).receipt["attempts_left_out"] == [1]
 
 
@@ -687,8 +698,8 @@ def test_a_receipt_tells_what_was_asked_and_a_brief_read_again_knows_its_learnin
     assert (len(brief.receipt["query"]), brief.receipt["query_length"]) == (2000, 3017)
     again = memory.explain(brief.id)
     assert again.learning_ids == brief.learning_ids == (learning.id,)
-    assert not memory.is_of_another_version(again)
-    assert memory.is_of_another_version(again.replace(receipt={**again.receipt, "render": 0}))
+    assert not memory.why.is_of_another_version(again)
+    assert memory.why.is_of_another_version(again.replace(receipt={**again.receipt, "render": 0}))
 
 
 def test_a_brief_whose_report_is_gone_is_explained_without_its_text(memory: Memory) -> None:
@@ -735,14 +746,18 @@ def test_a_brief_never_exceeds_its_budget_and_nothing_ends_its_fence(
         )
         for number, (title, seen, act) in enumerate(texts)
     )
-    attempts = tuple(
-        Past(
-            number=number,
-            result="failed",
-            model="m",
-            failure=Failure(attempt=f"attempt_{number}", task="task_1", reason="x" * 90),
-        )
-        for number in range(failed)
+    attempts = tell_approaches(
+        [
+            [
+                FailedAttempt(
+                    number=number,
+                    result="failed",
+                    model="m",
+                    failure=Failure(attempt=f"attempt_{number}", task="task_1", reason=f"{'x' * 90} {number}"),
+                )
+            ]
+            for number in range(failed)
+        ]
     )
     content = Content(
         id="brief_1", now_ms=5, learnings=learnings, attempts=attempts, loop=Loop(attempts=failed, failures=failed)
@@ -1005,7 +1020,7 @@ def test_a_purged_learning_is_in_no_receipt_and_other_receipts_stay_readable(mem
     rows = memory.context.store.database.rows("select receipt from brief where project = :project")
     assert "XYZZY" not in str(rows)
     explained = memory.explain(brief.id)
-    assert (explained.text, memory.is_as_sent(explained)) == ("", False)
+    assert (explained.text, memory.why.is_as_sent(explained)) == ("", False)
     assert memory.titles(brief.learning_ids) == {kept.id: kept.title}
 
 
@@ -1043,7 +1058,7 @@ def test_the_same_learning_in_two_stores_is_shown_once_and_replayed_from_where_i
     with Memory.open_user() as mine:
         mine.edit(other.id, title="Changed")
     with Memory.open(project) as memory:
-        assert memory.is_as_sent(memory.explain(brief.id))
+        assert memory.why.is_as_sent(memory.explain(brief.id))
 
 
 def test_marks_of_two_projects_on_a_user_wide_learning_both_count(project: Path, tmp_path: Path) -> None:

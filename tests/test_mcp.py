@@ -117,7 +117,7 @@ def test_a_client_finds_tools_resources_prompts_and_instructions(project: Path) 
     async def look(client: Client) -> None:
         assert "`brief`" in (client.instructions or "")
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert list(tools) == ["brief", "recall", "learn", "debrief", "mark", "explain"]
+        assert list(tools) == ["brief", "recall", "learn", "discover", "debrief", "mark", "explain"]
         reading = {name for name, tool in tools.items() if tool.annotations and tool.annotations.read_only_hint}
         assert reading == {"recall", "explain"}
         for tool in tools.values():
@@ -650,7 +650,7 @@ def test_over_http_the_token_opens_the_door(memory: Memory, project: Path) -> No
     async def ask(url: str, token: str) -> list[str]:
         headers = {"Authorization": f"Bearer {token}"}
         async with (
-            httpx2.AsyncClient(headers=headers) as connection,
+            httpx2.AsyncClient(headers=headers, timeout=60) as connection,
             Client(streamable_http_client(url, http_client=connection)) as client,
         ):
             told = [await call(client, "recall", query="make lint")]

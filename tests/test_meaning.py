@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from learnt.text import meaning
-from learnt.text.meaning import DIMENSIONS, MODEL, embed, likeness, likenesses, rarity
+from learnt.text.meaning import DIMENSIONS, MODEL, embed, embed_in_order, likeness, likenesses, rarity
 from learnt.text.words import words
 
 TABLE = Path(meaning.__file__).with_name("meaning.bin")
@@ -66,7 +66,7 @@ def test_a_long_text_has_a_vector_like_its_parts() -> None:
     text = " ".join(line for file in TABLE.parent.glob("*.py") for line in file.read_text().splitlines())
     halves = text[: len(text) // 2], text[len(text) // 2 :]
     assert len(set(words(text))) > 1_000
-    assert all(compare(text, half) > 0.9 for half in halves)
+    assert all(compare(text, half) > 0.8 for half in halves)
 
 
 def test_unknown_words_change_nothing() -> None:
@@ -80,18 +80,27 @@ def test_parts_of_identifiers_count() -> None:
     assert embed_text("retry_upload()") == embed_text("retryUpload") == embed_text("retry upload")
 
 
-def test_a_short_part_counts_as_much_as_a_long_one() -> None:
+def test_a_word_counts_by_its_weight() -> None:
+    whole, upload = embed_text("retry the upload"), embed_text("upload")
+    less = embed(words("retry the upload"), {"upload": 0.3})
+    assert less
+
+    assert likeness(less, upload) < likeness(whole, upload)
+    assert embed(words("retry the upload"), {}) == embed(words("retry the upload"), {"upload": 1.0}) == whole
+    assert embed(["upload"], {"upload": 0.0}) is None
+
+
+def test_in_a_text_in_order_the_first_words_count_most() -> None:
     title = words("retry the upload")
     text = words("A proxy between the worker and the queue drops idle connections, so that the customer pays twice.")
-    both = embed(title, text)
-    assert both
+    first, last = embed_in_order(title + text), embed_in_order(text + title)
+    assert first
+    assert last
 
-    for part in (title, text):
-        vector = embed(part)
-        assert vector
-        assert likeness(both, vector) == pytest.approx(likeness(both, embed(title) or b""), abs=0.02)
-    assert embed(title, []) == embed([], title) == embed(title)
-    assert embed([], []) is None
+    wanted = embed_text("retry the upload")
+    assert likeness(first, wanted) > likeness(last, wanted)
+    assert embed_in_order(["upload", "upload"]) == embed(["upload"])
+    assert embed_in_order(["qwxzzyvk"]) is None
 
 
 def test_many_vectors_are_compared_at_once() -> None:

@@ -49,7 +49,8 @@ def test_a_plain_line_is_read_like_argparse_reads_it(command: Command) -> None:
             continue
         read += 1
         assert ours == vars(full_parser(command).parse_args(line)), line
-    assert read > 0 or command.name == "feedback"
+    # Lines of a command that needs an option are left to argparse.
+    assert read > 0 or any(action.required and action.option_strings for action in full_parser(command)._actions)
 
 
 def test_what_is_not_plain_gets_the_words_of_the_full_parser() -> None:

@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from learnt import Memory, WrongRequest
-from learnt.recall.find import MAX_POSTINGS, words_to_look_up
-from learnt.recall.query import Query
+from learnt.recall.query import MAX_POSTINGS, Query, words_to_look_up
 from learnt.store import bulk, index, word_index
 from learnt.text.triggers import Situation, SituationMatcher, anchor_of
 from learnt.text.words import indexed_words, mark, stem, words
 from tests.support.postgres import PostgresServer
+from tests.support.transcripts import NOON_MS
 
 IDENTIFIERS = ("build_prompt", "buildPrompt", "--no-learnings", "E0308", "C++", "re-use", "memory.py")
 ODD_TEXTS = (
@@ -89,7 +89,7 @@ def test_a_hit_tells_its_score_its_fields_and_its_words(memory: Memory) -> None:
     [hit] = memory.search("build failure: it fails")
 
     assert hit.learning == learning
-    assert hit.score == pytest.approx(1), "the best by words and by meaning"
+    assert 0.9 < hit.score <= 1, "the best by words, and nearly the same by meaning"
     assert min(hit.words.values()) > 0
     assert 0 < hit.relevance < 1
     assert {"words", "rarest", "meaning", "self_meaning", "cued", "trigger", "margin"} <= hit.features.keys()
@@ -177,6 +177,81 @@ def test_a_stack_trace_is_read_by_its_error_and_its_own_lines(memory: Memory) ->
     assert _said(memory, f"what is this?\n\n{trace}") == ["Close the Redis connection pool before the worker forks"]
 
 
+def test_a_short_word_finds_the_longer_one_that_it_is_short_for_even_if_another_learning_has_it(memory: Memory) -> None:
+    wanted = memory.add("Authentication tokens are renewed by the gateway")
+    short = memory.add("The auth header is named `X-Acme`")
+    memory.add("Authors are listed in the footer")
+    configured = memory.add("Configuration is read once, at the start of the worker")
+    staging = memory.add("The config of staging is encrypted")
+    memory.add("The form for refunds has two pages")
+    memory.add("Exports have a format of their own")
+    for query, ids in {"auth": {short.id, wanted.id}, "config": {staging.id, configured.id}}.items():
+        assert {hit.learning.id for hit in memory.search(query) if hit.words} == ids
+    assert len([hit for hit in memory.search("form") if hit.words]) == 1
+    assert wanted.id in memory.brief("renew the auth tokens of the gateway", keep=False).learning_ids
+
+
+OTHERS_CODE = {
+    "Python": r"""Traceback (most recent call last):
+  File "/home/ann/shop/shop/worker.py", line 31, in start
+    load(batch)
+  File "/usr/lib/python3/dist-packages/kernel/pages/engine.py", line 12, in page
+    raise TemplateCacheMiss(engine, compiled_template)
+ConnectionResetError: the connection pool was closed by the server
+""",
+    "Python on Windows": r"""Traceback (most recent call last):
+  File "C:\Users\ann\shop\shop\worker.py", line 31, in start
+    load(batch)
+  File "C:\Users\ann\AppData\Python311\Lib\site-packages\kernel\pages\engine.py", line 12, in page
+    raise TemplateCacheMiss(engine, compiled_template)
+    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+ConnectionResetError: the connection pool was closed by the server
+""",
+    "JavaScript on Windows": r"""ConnectionResetError: the connection pool was closed by the server
+    at compiledTemplate (C:\shop\node_modules\kernel\pages\engine.py:95:5)
+    at start (C:\shop\shop\worker.py:5:2)
+""",
+    "Go": """panic: the connection pool was closed by the server
+goroutine 12 [running]:
+github.com/acme/kernel/compiled.Template(0x0)
+\t/home/ann/go/pkg/mod/github.com/acme/kernel@v5.4/pages/engine.py:700 +0x2c
+shop/worker.Start(0x0)
+\t/home/ann/shop/shop/worker.py:31 +0x45
+""",
+}
+
+
+@pytest.mark.parametrize("trace", OTHERS_CODE.values(), ids=OTHERS_CODE)
+def test_other_peoples_code_in_a_stack_trace_is_neither_read_nor_a_trigger(memory: Memory, trace: str) -> None:
+    memory.add("The pool of the worker is closed before the server forks", triggers={"files": ["shop/worker.py"]})
+    memory.add("Pages have an engine of their own", triggers={"files": ["pages/*.py"]})
+    memory.add("Compiled templates are cached: delete the cache of compiled templates")
+    assert _said(memory, trace) == ["The pool of the worker is closed before the server forks"]
+
+
+def test_a_warning_about_other_peoples_code_is_read_without_its_place(memory: Memory) -> None:
+    wanted = memory.add("Set `cert` for the gateway", triggers={"errors": ["InsecureRequestWarning"]})
+    memory.add("Compiled templates are cached: delete the cache of compiled templates")
+    place = "/usr/lib/python3/dist-packages/compiled/templates.py:1050"
+    log = f"the log says\n{place}: InsecureRequestWarning: Unverified request\n"
+    assert _said(memory, log) == [wanted.title]
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Why is node_modules/ in the image? It makes the release slow",
+        "patch node_modules/sharp/lib/index.js, the release fails",
+        "what is site-packages/sharp.py:12 about?",
+    ],
+)
+def test_a_package_that_a_task_is_about_is_read(memory: Memory, prompt: str) -> None:
+    wanted = memory.add("`node_modules` and `site-packages` with sharp are patched by `make patches` before a release")
+    assert [hit.learning.id for hit in memory.search(prompt) if {"node_modules", "sharp"} & hit.words.keys()] == [
+        wanted.id
+    ]
+
+
 def test_all_stores_are_one_corpus(project: Path) -> None:
     exact = "Quote every variable in shell scripts"
     with Memory.open_user() as mine:
@@ -196,6 +271,61 @@ def test_better_fits_come_first_and_equal_ones_by_confidence(memory: Memory) -> 
     best = memory.add("Cache the schema of the replica", confidence=0.5)
     found = [hit.learning.id for hit in memory.search("cache schema replica")]
     assert found == [best.id, strong.id, weak.id]
+
+
+DAY_MS = 86_400_000
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "query"),
+    [
+        ("The upload service accepts 20 files", "The upload service now accepts 50 files", "How many files at once?"),
+        ("Test coverage of the parser is 65%", "Test coverage of the parser is 78%", "coverage percentage of parser"),
+        ("The release is planned for April 1", "The release is planned for April 5", "On which date is the release?"),
+    ],
+)
+def test_the_newer_value_of_what_is_asked_for_comes_first(memory: Memory, older: str, newer: str, query: str) -> None:
+    """Whichever of them is more like the question."""
+    for number, text in enumerate((older, newer)):
+        memory.add(text, created_at=NOON_MS + number * DAY_MS)
+    repeated = memory.add(f"{older}. {query}", created_at=NOON_MS - DAY_MS)
+    found = [hit.learning for hit in memory.search(query)]
+    assert found.index(next(one for one in found if one.title == newer)) < found.index(repeated)
+
+
+def test_a_newer_number_for_something_else_changes_nothing(memory: Memory) -> None:
+    first = memory.add("The upload service accepts 20 files, how many at once", created_at=NOON_MS)
+    memory.add("The upload service restarts after 50 errors", created_at=NOON_MS + DAY_MS)
+    assert memory.search("How many files at once?")[0].learning.id == first.id
+
+
+@pytest.mark.parametrize("number", [6, 8])
+def test_a_single_digit_tells_two_learnings_apart(memory: Memory, number: int) -> None:
+    old = memory.add("With Node 8 the image build needs `python2`", created_at=NOON_MS)
+    new = memory.add("With Node 6 the image build needs `--harmony`", created_at=NOON_MS + DAY_MS)
+    memory.add_all([{"title": title, **more} for title, more in LEARNINGS.items()])
+    wanted = old if number == 8 else new
+    for text in (f"node {number}", f"the image build on node v{number} fails"):
+        first, second = memory.search(text)[:2]
+        assert (first.learning.id, second.learning.id) == (wanted.id, ({old.id, new.id} - {wanted.id}).pop())
+        assert first.relevance > second.relevance + 0.1
+        assert first.words[f"node {number}"] > 0
+        assert memory.brief(text, keep=False).learning_ids[0] == wanted.id
+
+
+def test_a_number_that_is_given_is_not_asked_for(memory: Memory) -> None:
+    wanted = memory.add("The staging gateway answers on port 8443 since the move", created_at=NOON_MS)
+    memory.add("The staging gateway answers on port 9443 since the move", created_at=NOON_MS + DAY_MS)
+    assert memory.search("staging gateway port 8443")[0].learning.id == wanted.id
+
+
+def test_of_equal_fits_the_one_that_was_learnt_next_to_a_good_one_comes_first(memory: Memory) -> None:
+    beside = [memory.add("Renew the certificate of the gateway"), memory.add("The gateway answers on port 8443")]
+    for number in range(5):
+        memory.add(f"Shelf {number} is empty")
+    alone = memory.add("The printer answers on port 8443")
+    found = [hit.learning.id for hit in memory.search("certificate renew port")]
+    assert found.index(beside[1].id) < found.index(alone.id)
 
 
 def test_search_is_filtered(memory: Memory) -> None:
@@ -218,7 +348,7 @@ def test_search_is_filtered(memory: Memory) -> None:
 def test_a_filter_finds_the_oldest_of_many_learnings_with_a_common_word(
     memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("learnt.recall.find.MAX_POSTINGS", 20)  # what is common from here on, in a small store
+    monkeypatch.setattr("learnt.recall.query.MAX_POSTINGS", 20)  # what is common from here on, in a small store
     wanted = memory.add("The first okapi", domain="x")
     memory.add_all([{"title": f"Okapi number {number}"} for number in range(300)])
     assert [hit.learning.id for hit in memory.search("okapi", domain="x")] == [wanted.id]
@@ -351,14 +481,14 @@ def test_a_pattern_is_tried_once_however_many_learnings_have_it(memory: Memory) 
 
 def test_an_edited_learning_is_found_by_its_new_words_alone(memory: Memory) -> None:
     learning = memory.add("Old wording", triggers={"files": ["*.old"]})
-    memory.edit(learning.id, title="New phrase", triggers={"files": ["*.new"]})
+    memory.edit(learning.id, title="Blue paint", triggers={"files": ["*.new"]})
     assert memory.search("wording") == memory.search("x.old") == []
-    assert memory.search("phrase")[0].learning.title == "New phrase"
+    assert memory.search("paint")[0].learning.title == "Blue paint"
     assert memory.search("x.new")[0].trigger == "files: *.new"
     memory.undo(learning.id)
     assert memory.search("wording")[0].learning.id == learning.id
     memory.purge(learning.id)
-    assert memory.search("wording phrase x.old", min_confidence=0.0, status=None) == []
+    assert memory.search("wording paint x.old", min_confidence=0.0, status=None) == []
 
 
 def test_a_purged_word_is_nowhere_in_the_files(sqlite_memory: Memory, project: Path) -> None:

@@ -329,6 +329,14 @@ class TestCodex:
         (home / ".codex" / "config.toml").write_text("")
         assert f"does not trust {doctor.project}" in doctor.says("codex")["detail"]
 
+    def test_hooks_that_are_switched_off_are_told_as_that_alone(self, doctor: Doctor) -> None:
+        doctor.codex(*answering([]))
+        config = doctor.project / ".codex" / "config.toml"
+        config.write_text(f"{config.read_text()}[features]\nhooks = false\n")
+        told = doctor.run("doctor").out
+        assert "`hooks` is false under [features]" in told
+        assert "does not see these hooks" not in told
+
     @pytest.mark.parametrize(
         "lines",
         [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ import pytest
 
 from learnt import Memory
 from learnt.doors.cli import run
-from learnt.settings import AGENTS, BY_KEY, SETTINGS, Setting, example_lines
+from learnt.settings import AGENTS, BY_KEY, SETTINGS, Setting
+from learnt.settings_text import example_lines
 from tests.conftest import Done
 
 
@@ -44,6 +46,7 @@ class Settings:
         """Expect the settings to be refused with a way out; return the message."""
         code, text = self.run("config")
         assert code == 2, text
+        text = re.sub(r"^learnt: ", "", text, flags=re.MULTILINE)  # how our lines begin inside an attempt of the loop
         assert text.startswith("error: ")
         assert "\nhint: " in text
         assert "Traceback" not in text
@@ -131,9 +134,12 @@ def test_every_setting_has_a_variable(settings: Settings) -> None:
         "work.verify": ("make test", "make test"),
         "work.isolation": ("worktree", "worktree"),
         "work.jobs": ("2", 2),
+        "work.order": ("depth", "depth"),
         "work.time_limit_s": ("5", 5),
         "work.output_limit_mb": ("6", 6),
         "work.lease_s": ("7", 7),
+        "work.task_cap_usd": ("1.5", 1.5),
+        "work.daily_cap_usd": ("9", 9.0),
         "search.strategy": ("bm25", "bm25"),
         "search.semantic_weight": ("0.3", 0.3),
         "search.encoder": ("ollama:small", "ollama:small"),
@@ -159,6 +165,16 @@ def test_every_setting_has_a_variable(settings: Settings) -> None:
         "model.call_price": ("0", 0.0),
         "model.daily_cap_usd": ("2", 2.0),
         "model.monthly_cap_usd": ("3.5", 3.5),
+        "consolidate.staging_file": ("docs/new.md", "docs/new.md"),
+        "consolidate.size_lines": ("80", 80),
+        "consolidate.staleness_days": ("9", 9),
+        "consolidate.freshness_days": ("8", 8),
+        "consolidate.batch_entries": ("2", 2),
+        "consolidate.topics_folder": ("notes", "notes"),
+        "consolidate.index_file": ("notes/index.md", "notes/index.md"),
+        "consolidate.topic_files": ("docs/a.md:docs/b.md", ["docs/a.md", "docs/b.md"]),
+        "consolidate.topic_lines": ("300", 300),
+        "consolidate.pointer": ("false", False),
     }
     values["trusted"] = ("/a:/b", ["/a", "/b"])
     variables = {key: f"LEARNT_{key.upper().replace('.', '_')}" for key in values}

@@ -8,7 +8,7 @@ import pytest
 
 from learnt import Memory, WrongRequest
 from learnt.flow.task_parts import INHERITED_WEIGHT
-from learnt.loop.attempt import build_prompt
+from learnt.loop.prompt import build_prompt
 from learnt.model import Brief, Learning
 from learnt.strategy.choose_model import ModelChoice
 from tests.support.doors import Learnt
@@ -38,7 +38,7 @@ def test_a_task_called_fix_it_gets_what_its_specification_names(
     assert brief.learning_ids == (drawer.id,)
     assert entry_of(brief, drawer)["part"] == "spec"
     assert brief.receipt["parts"] == [{"part": "spec", "source": "till.md", "length": len(SPEC.strip())}]
-    assert memory.is_as_sent(memory.explain(brief.id))
+    assert memory.why.is_as_sent(memory.explain(brief.id))
 
 
 def test_the_loops_prompt_contains_what_the_specification_names(

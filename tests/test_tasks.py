@@ -11,6 +11,7 @@ import psycopg
 import pytest
 
 from learnt import LearntError, Memory, NotFound, WrongRequest
+from learnt.flow.money import Refused
 from learnt.model import Claim, Task
 from tests.conftest import Clock, Done
 from tests.support.postgres import PostgresServer
@@ -18,7 +19,9 @@ from tests.support.words import tells
 
 
 def _claim(memory: Memory, worker: str = "worker_1") -> Claim | None:
-    return memory.work.claim(worker=worker, host="here", pid=1)
+    claim = memory.work.claim(worker=worker, host="here", pid=1)
+    assert not isinstance(claim, Refused)
+    return claim
 
 
 def _do(memory: Memory, task: Task) -> None:
@@ -208,6 +211,35 @@ def test_three_failures_bring_a_warning_and_the_fourth_a_person(memory: Memory) 
     assert tells(memory.brief("fly", task=task.id).text, "Attempt 6", "1 in a row", "person")
     with pytest.raises(WrongRequest, match="answered"):
         memory.tasks.resolve(escalation.id, "again")
+
+
+def test_what_an_agent_says_in_ones_own_debrief_counts_for_the_loop(database: str, project: Path) -> None:
+    (project / "learnt.toml").write_text('models = [{name = "haiku"}, {name = "sonnet"}, {name = "opus"}]\n')
+    with Memory.open(project) as memory:
+        task = memory.tasks.add("Fly to the moon")
+        said = "<next-model>opus</next-model><difficulty-estimate>hard</difficulty-estimate>"
+        memory.debrief(task.id, f"{said}<retry-suggestion>Take the stairs</retry-suggestion>", model="haiku")
+
+        again = memory.tasks.get(task.id)
+        assert memory.work.choose_model(again).reason == "the agent asked for opus"
+        assert memory.tasks.attempts(task.id)[0].difficulty == "hard"
+        assert "Suggestion: Take the stairs" in memory.brief("fly", task=task.id).text
+
+        memory.debrief(task.id, "<next-model>sonnet</next-model><task-failed/>", model="opus")
+        assert memory.tasks.get(task.id).status == "failed"
+        assert memory.work.choose_model(memory.tasks.retry(task.id)).reason == "the agent asked for sonnet"
+
+
+def test_a_model_is_checked_when_it_is_said(database: str, learnt: Callable[..., Done], project: Path) -> None:
+    (project / "learnt.toml").write_text('models = [{name = "haiku-5"}, {name = "opus-5"}]\n')
+    learnt("init")
+    refused = learnt("task", "add", "Fly", "--model", "gpt")
+    assert (refused.code, "`gpt` is not configured" in refused.err) == (2, True)
+    assert tells(refused.err, "haiku-5, opus-5")
+    assert "matches haiku-5 and opus-5" in learnt("task", "add", "Fly", "--model", "5").err
+    added = json.loads(learnt("task", "add", "Fly", "--model", "opus", "--json").out)
+    assert added["model"] == "opus"
+    assert learnt("task", "edit", added["id"], "--model", "gpt").code == 2
 
 
 def test_a_person_is_told_the_error_as_it_was_said(memory: Memory) -> None:

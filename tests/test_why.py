@@ -49,7 +49,7 @@ def test_a_receipt_keeps_the_figures_that_the_probability_comes_from(
     entries = {entry["id"]: entry for entry in memory.explain(brief.id).receipt["considered"]}
     for id in (drawer.id, prices.id):
         assert estimate_again(entries[id]["features"]) == pytest.approx(entries[id]["relevance"], abs=0.005)
-    assert memory.is_as_sent(memory.explain(brief.id))
+    assert memory.why.is_as_sent(memory.explain(brief.id))
 
 
 def test_what_was_given_says_what_spoke_for_it(memory: Memory, drawer: Learning, prices: Learning) -> None:

@@ -156,7 +156,7 @@ CLAUDE_ERRORS: dict[str, tuple[dict[str, Any], int, str]] = {
     "service": ({"is_error": True, "result": "API Error: 400 stub error"}, 1, "API Error: 400 stub error"),
     "turns": ({"is_error": True, "subtype": "error_max_turns", "result": None}, 0, "error_max_turns"),
     "execution": ({"is_error": True, "result": None, "errors": ["one", "two"]}, 1, "one; two"),
-    "exit": ({}, 1, "exit code 1: Connection lost"),
+    "exit": ({}, 1, "Connection lost"),
 }
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from learnt import Memory
-from learnt.text.meaning import MODEL, embed, likenesses
+from learnt.text.meaning import MODEL, embed, embed_in_order, likenesses
 from learnt.text.sentences import read_sentences
 from learnt.text.words import words
 
@@ -32,8 +32,7 @@ BY_WORDS = "words"
 Scores = dict[str, float]
 PARTS: dict[str, Callable[[list[str], list[str]], list[bytes | None]]] = {
     "everything": lambda head, rest: [embed(head + rest)],
-    "head and everything": lambda head, rest: [embed(head, head + rest)],
-    "head and rest": lambda head, rest: [embed(head, rest)],
+    "head, rest: in order": lambda head, rest: [embed_in_order(head + rest)],
     "head, rest: two vectors": lambda head, rest: [embed(head), embed(rest)],
 }
 
@@ -70,7 +69,7 @@ def ask_questions(folder: Path) -> Iterator[tuple[set[str], Scores, Scores]]:
     documents, questions = read(folder / "docs.jsonl"), read(folder / "queries.jsonl")
     for group in dict.fromkeys(document["group"] for document in documents):
         own = [document for document in documents if document["group"] == group]
-        vectors = {document["id"]: embed(words(document["text"][:100]), words(document["text"])) for document in own}
+        vectors = {document["id"]: embed_in_order(words(document["text"])) for document in own}
         known = {id: vector for id, vector in vectors.items() if vector}
         with tempfile.TemporaryDirectory() as home:
             os.environ.update(HOME=home, XDG_CONFIG_HOME=home, XDG_DATA_HOME=home)

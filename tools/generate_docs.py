@@ -11,8 +11,11 @@ from pathlib import Path
 
 from learnt.doors.cli import COMMANDS, GROUPS, Command
 from learnt.doors.cli.arguments import full_parser
-from learnt.settings import SETTINGS, as_toml, example_lines
+from learnt.settings import SETTINGS, as_toml
+from learnt.settings_text import example_lines
 from learnt.store.database import MIGRATIONS
+from learnt.store.migrate import bring_up_to_date
+from learnt.store.sqlite import SqliteDatabase
 
 DOCS = Path(__file__).parent.parent / "docs"
 _NOTE = "<!-- Written by `make docs` from the code: change the code, not this page. -->\n"
@@ -22,6 +25,28 @@ _LISTS = (
     "separated by semicolons and their categories by commas: `LEARNT_AGENTS=engineer=git,pytest;tester=pytest`. The\n"
     "agents in the example are the defaults."
 )
+
+
+_DIAGRAM_REMARK = (
+    "Every key starts with `project`, which is left out of the lines below. A solid line is a foreign key: what",
+    "belongs to a row goes with it. A dotted line is a name only: the other row may be in another store, or gone.",
+    "The diagram shows keys and references; the migrations below show all columns.",
+)
+_COLUMNS = "select name, type, pk from pragma_table_info('{}')"
+_FOREIGN_KEYS = """select "from", "table" from pragma_foreign_key_list('{}')"""
+# Columns that name a row of another table without a foreign key.
+_REFERENCES = {
+    "task": "task",
+    "attempt": "attempt",
+    "learning": "learning",
+    "brief": "brief",
+    "goal": "goal",
+    "based_on": "task",
+    "parent": "task",
+    "needs": "task",
+    "superseded_by": "learning",
+    "regeneration": "regeneration",
+}
 
 
 def pages() -> dict[str, str]:
@@ -82,7 +107,7 @@ def configuration() -> str:
 
 def schema() -> str:
     """Return the page about the database's tables, which is generated from the migrations."""
-    lines = ["# Schema", "", _NOTE]
+    lines = ["# Schema", "", _NOTE, "## How the tables belong together", "", *_DIAGRAM_REMARK, "", *_diagram(), ""]
     for path in sorted(Path(MIGRATIONS).glob("*.sql")):
         text = path.read_text(encoding="utf-8")
         lines += [f"## Migration `{path.stem}`", "", *_preamble(text), ""]
@@ -90,6 +115,44 @@ def schema() -> str:
             lines += [f"### `{table}`", "", remark, "", "| column | type | remark |", "|---|---|---|", *columns, ""]
             lines += [f"- {line}" for line in rest] + [""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _diagram() -> list[str]:
+    """Return an entity-relationship diagram of the newest schema: keys, references and what they refer to."""
+    database = SqliteDatabase(":memory:", wait_ms=0, own=False)
+    try:
+        bring_up_to_date(database, version="docs", now_ms=0)
+        made = set(re.findall(r"^create table (\w+) \(", "".join(map(_read, _migrations())), re.MULTILINE))
+        tables = made & set(database.column("select name from sqlite_master where type = 'table'"))
+        drawn = [_draw_table(database, table) for table in sorted(tables)]
+    finally:
+        database.close()
+    relations = [line for lines, _ in drawn for line in lines]
+    return ["```mermaid", "erDiagram", *relations, *(line for _, lines in drawn for line in lines), "```"]
+
+
+def _draw_table(database: SqliteDatabase, table: str) -> tuple[list[str], list[str]]:
+    """Return the lines for a table's references, and for the table."""
+    keys = {row["from"]: row["table"] for row in database.rows(_FOREIGN_KEYS.format(table)) if row["from"] != "project"}
+    references = {**_REFERENCES, **keys}
+    relations, entity = [], [f"    {table} {{"]
+    for column in database.rows(_COLUMNS.format(table)):
+        name = column["name"]
+        marks = ", ".join([*["PK"] * bool(column["pk"]), *["FK"] * (name in keys)])
+        if name in references:
+            line = "||--o{" if name in keys else "|o..o{"
+            relations.append(f"    {references[name]} {line} {table} : {name}")
+        if column["pk"] or name in references:
+            entity.append(f"        {column['type'].split()[0]} {name} {marks}".rstrip())
+    return relations, [*entity, "    }"]
+
+
+def _migrations() -> list[Path]:
+    return sorted(Path(MIGRATIONS).glob("*.sql"))
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
 
 
 def _command(command: Command) -> list[str]:

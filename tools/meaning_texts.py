@@ -6,7 +6,8 @@ The source archives of the packages in `EVERYDAY` and `PACKAGES` (the newest rel
 index that pip uses, and kept in FOLDER/sdists, as are the texts that were read from them; nothing of them is run. Each
 package gives at most `PER_PACKAGE` texts, chosen by chance: paragraphs and sentences of its documentation,
 documentation strings with the names that they describe, comments, and pieces of sentences as short as a prompt; and at
-most `FUNCTIONS_PER_PACKAGE` functions with their documentation strings. Of the technical texts `TECHNICAL` are kept.
+most `FUNCTIONS_PER_PACKAGE` functions with their documentation strings. Of a technical package's texts
+`TECHNICAL_PER_PACKAGE` are kept. The texts of a package are a group; functions of all packages are in groups, too.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ import lzma
 import random
 import re
 import tarfile
-import urllib.error
 import urllib.request
 import zipfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from html import unescape
+from http.client import HTTPException
 from pathlib import Path, PurePosixPath
 from urllib.parse import urljoin
 
@@ -32,7 +33,10 @@ from pip._vendor.packaging.utils import parse_sdist_filename
 PER_PACKAGE = 6_000
 EVERYDAY_PER_PACKAGE = 150_000
 FUNCTIONS_PER_PACKAGE = 150
-TECHNICAL = 560_000
+TECHNICAL_PER_PACKAGE = 2_400
+FUNCTIONS_PER_GROUP = 8_000
+MIN_TEXTS = 30
+END_OF_GROUP = "\x1e\n"
 MAX_ARCHIVE = 80_000_000
 MAX_FILE = 1_500_000
 MAX_LETTERS = 420
@@ -128,24 +132,31 @@ def main() -> None:
     paths = list(dict.fromkeys(found))
     print(len(paths), "packages")
     with ProcessPoolExecutor() as processes:
-        texts = choose_texts(
+        groups = group_texts(
             paths, list(processes.map(read_package, paths)), list(processes.map(read_functions, paths))
         )
     with lzma.open(folder / "texts.txt.xz", "wt", encoding="utf-8", preset=2) as file:
-        file.write("\n".join(texts))
+        file.write(END_OF_GROUP.join("\n".join(group) for group in groups))
     (folder / "packages.txt").write_text("".join(f"{path.name}\n" for path in sorted(paths)))
-    print(len(texts), "texts")
+    print(sum(map(len, groups)), "texts")
 
 
-def choose_texts(paths: list[Path], texts: list[list[str]], functions: list[list[str]]) -> list[str]:
-    """Return all functions, all everyday texts and some of the technical ones, mixed."""
+def group_texts(paths: list[Path], texts: list[list[str]], functions: list[list[str]]) -> list[list[str]]:
+    """Return the texts of each package, all of everyday ones and some of technical ones, and the functions of all."""
     chance = random.Random(0)
-    everyday = {text: None for path, own in zip(paths, texts, strict=True) if is_everyday(path) for text in own}
-    technical = {text: None for path, own in zip(paths, texts, strict=True) if not is_everyday(path) for text in own}
-    chosen = [*everyday, *(function for own in functions for function in own)]
-    chosen += chance.sample([*technical], min(TECHNICAL, len(technical)))
-    chance.shuffle(chosen)
-    return [text for text in dict.fromkeys(chosen) if text]
+    seen: set[str] = set()
+    groups = []
+    for path, own in sorted(zip(paths, texts, strict=True)):
+        new = [text for text in own if text and text not in seen and END_OF_GROUP[0] not in text]
+        seen.update(new)
+        kept = new if is_everyday(path) else chance.sample(new, min(TECHNICAL_PER_PACKAGE, len(new)))
+        groups.append(kept)
+    described = list(dict.fromkeys(text for own in functions for text in own if text and text not in seen))
+    chance.shuffle(described)
+    groups += [
+        described[start : start + FUNCTIONS_PER_GROUP] for start in range(0, len(described), FUNCTIONS_PER_GROUP)
+    ]
+    return [group for group in groups if len(group) > MIN_TEXTS]
 
 
 def download(name: str, folder: Path) -> Path | None:
@@ -160,7 +171,7 @@ def download(name: str, folder: Path) -> Path | None:
             page = answer.read().decode()
         address = choose_archive(page)
         path = fetch(urljoin(page_address, address), folder) if address else None
-    except (urllib.error.URLError, TimeoutError) as error:
+    except (OSError, HTTPException) as error:
         print(name, error)
         return None
     marker.write_text(path.name if path else "")

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 # Variables that are not settings: flags between our own processes, and a secret that must not be in a file.
-NOT_SETTINGS = ("LEARNT_INTERNAL", "LEARNT_TASK", "LEARNT_ATTEMPT", "LEARNT_MCP_TOKEN")
+NOT_SETTINGS = ("LEARNT_INTERNAL", "LEARNT_TASK", "LEARNT_ATTEMPT", "LEARNT_MCP_TOKEN", "LEARNT_BENCH_DATA")
 _AGENTS_IN_FILE = (
     'list the categories of each agent: `[agents.engineer]`, and below it `categories = ["git", "pytest"]`'
 )

@@ -1,8 +1,8 @@
 """Examine a project: its settings, its stores, the agent that works on its tasks and the clients that use it.
 
 Nothing is changed. Each part is examined separately, so a broken part does not stop the examination. The only
-programs that are started are our own hooks and server, as the clients start them, and a client that is set up here, if
-only the client itself knows which hooks it trusts.
+programs that are started are our own hooks and server, as the clients start them, a client that is set up here, if
+only the client itself knows which hooks it trusts, and git, if the project wants our merge driver.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from learnt.clients.kit.run import RunRequest
 from learnt.config import Configuration
 from learnt.errors import LearntError
 from learnt.flow.diagnosis import Clock, Diagnosis, StoreCheck
+from learnt.flow.git_setup import GitSetup
 from learnt.flow.install import ClientSetup
 from learnt.flow.tasks import ENDED
 from learnt.memory import Memory
@@ -90,8 +91,29 @@ def _examine_project(
     yield from store.examine_encoder(settings)
     yield from store.examine_agents(configuration)
     yield from store.examine_learnings_file(here.root)
+    yield from _examine_merging(here)
     for detail, remedy in check_prompts(store.folder, {task.type for task in tasks}):
         yield Diagnosis.problem("work: prompts", detail, remedy)
+
+
+def _examine_merging(here: Project) -> Iterator[Diagnosis]:
+    """Yield how git merges the files that learnt writes, if the project wants our merge driver."""
+    try:
+        state = GitSetup(here.root).state()
+    except LearntError as error:
+        yield Diagnosis.from_error("git", error)
+        return
+    if state.files and not state.program:
+        detail = ".gitattributes names a merge driver that is not set up in this clone"
+        yield Diagnosis.problem("git", detail, "`learnt install --git`")
+    elif state.files and not shutil.which(state.program):
+        detail = f"the merge driver starts {state.program}, which does not exist any more"
+        yield Diagnosis.problem("git", detail, "`learnt install --git`")
+    elif state.files and not state.is_current:
+        detail = ".gitattributes does not name all files that learnt writes now"
+        yield Diagnosis.problem("git", detail, "`learnt install --git`")
+    elif state.files:
+        yield Diagnosis.healthy("git", "merges the files that learnt writes by `learnt merge-file`")
 
 
 def _examine_other_stores(settings: Settings, clock: Clock) -> Iterator[Diagnosis]:
@@ -209,15 +231,24 @@ def _examine_deliveries(store: StoreCheck | None) -> Iterator[Diagnosis]:
 
 
 def _correct(state: ClientState, last: Fired | None) -> ClientState:
-    """Return a client's state; a hook that fired after its file was written proves that the client trusts the hook."""
-    if last is None or not state.ignored_files:
+    """Return a client's state without the faults that a hook has disproved, because it fired all the same."""
+    if last is None:
         return state
+    if state.distrust and _is_disproved(state.distrust, last):
+        state = state.replace(distrust=None, trusted=None)
+    return state.replace(faults=tuple(fault for fault in state.faults if not _is_disproved(fault, last)))
+
+
+def _is_disproved(fault: setup.Fault, last: Fired) -> bool:
+    """Return whether a hook fired after the files that show the fault were written."""
+    return bool(fault.files) and last.at >= max(map(_changed_at_ms, fault.files))
+
+
+def _changed_at_ms(path: str) -> float:
     try:
-        if last.at < max(os.stat(path).st_mtime for path in state.ignored_files) * 1000:
-            return state
+        return os.stat(path).st_mtime * 1000
     except OSError:
-        return state
-    return state.replace(distrust=None, trusted=None)
+        return 0.0  # the client keeps no such file yet
 
 
 def _describe_firing(last: Fired | None, brief: Entry | None, *, now: int, deadline_ms: int) -> tuple[str, str]:

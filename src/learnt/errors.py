@@ -90,6 +90,10 @@ class TryAgain(LearntError):
     exit_code = 3
 
 
+class OldSchema(TryAgain):
+    """The database must be brought up to date first, which takes longer than a client can wait."""
+
+
 def make_writable(folder: str) -> str:
     """Return what to type if a folder, or a file in it, cannot be written to; if it is missing, the one above it."""
     while not os.path.isdir(folder) and folder != os.path.dirname(folder):

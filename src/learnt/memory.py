@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 
-from learnt.errors import LearntError
 from learnt.flow import briefs
 from learnt.flow.briefs import BriefRequest, SearchRequest
 from learnt.flow.context import Talk, is_upkeep_due, load_configuration, open_for_hook, open_project, open_user
@@ -27,14 +26,22 @@ if TYPE_CHECKING:
     from learnt.config import Configuration
     from learnt.flow.agent_templates import AgentTemplates
     from learnt.flow.claims import Work
+    from learnt.flow.consolidation import Consolidation
+    from learnt.flow.consolidation_run import ConsolidationRuns
     from learnt.flow.context import Context
     from learnt.flow.cues import Cues
     from learnt.flow.debriefs import Debriefs
+    from learnt.flow.decisions import Decisions
+    from learnt.flow.discoveries import Discoveries
+    from learnt.flow.documents import TopicFiles
     from learnt.flow.folding import Similar
+    from learnt.flow.goals import Goals
+    from learnt.flow.handoff import HandoffReport, Handoffs
     from learnt.flow.history import Transcripts
     from learnt.flow.hook_events import Hooks
     from learnt.flow.learnings import Learnings, LearningsPage
     from learnt.flow.learnings_file import LearningsFile
+    from learnt.flow.merging import Merges
     from learnt.flow.purge import Purge, Warnings
     from learnt.flow.reports import Reports
     from learnt.flow.review import Review
@@ -46,6 +53,7 @@ if TYPE_CHECKING:
     from learnt.flow.worker import Worker
     from learnt.model import Brief, Claim, Debrief, Event, Failure, Hit, Learning, Triggers
     from learnt.settings import Settings
+    from learnt.store.mined import StoredDiscovery
     from learnt.weigh.compare import Verdict
 
 
@@ -68,8 +76,7 @@ class _Room:
         return room
 
 
-def _room(module: str, name: str) -> Any:
-    return _Room(module, name)
+_room: Any = _Room
 
 
 class Memory:
@@ -79,6 +86,10 @@ class Memory:
     """Tasks by hand, and escalations."""
     work: Work = _room("claims", "Work")
     """The loop's view of tasks: claims, the choice of a model, stuck runs."""
+    goals: Goals = _room("goals", "Goals")
+    """What sets of tasks serve."""
+    discoveries: Discoveries = _room("discoveries", "Discoveries")
+    """Raw findings."""
     review: Review = _room("review", "Review")
     """Items that a person has to decide."""
     file: LearningsFile = _room("learnings_file", "LearningsFile")
@@ -101,10 +112,21 @@ class Memory:
     """The situations in which learnings matter, asked of a model."""
     why: Why = _room("why", "Why")
     """Why a brief or a search says what it does."""
+    consolidation: Consolidation = _room("consolidation", "Consolidation")
+    """The ages of learnings, and what becomes of aged ones."""
+    consolidations: ConsolidationRuns = _room("consolidation_run", "ConsolidationRuns")
+    """Runs of consolidation."""
+    decisions: Decisions = _room("decisions", "Decisions")
+    """Escalations, and a person's answers."""
+    merges: Merges = _room("merging", "Merges")
+    """Merging learnings without loss."""
+    topics: TopicFiles = _room("documents", "TopicFiles")
+    """The topic files and their index."""
     calls: WatchedCalls = _room("warnings", "WatchedCalls")
     """The calls that may concern something."""
     _learnings: Learnings = _room("learnings", "Learnings")
     _debriefs: Debriefs = _room("debriefs", "Debriefs")
+    _handoffs: Handoffs = _room("handoff", "Handoffs")
     _purge: Purge = _room("purge", "Purge")
     _upkeep: Upkeep = _room("tidy", "Upkeep")
 
@@ -157,11 +179,7 @@ class Memory:
         self.context.close(completed=kind is None)
 
     def _tidy_when_due(self) -> None:
-        try:
-            is_due = is_upkeep_due(self.context)
-        except (LearntError, OSError):
-            return  # the command must not fail because of tidying
-        if is_due:
+        if is_upkeep_due(self.context):
             self._upkeep.tidy_beside_a_command()
 
     if not TYPE_CHECKING:
@@ -313,6 +331,13 @@ class Memory:
         """
         return self._learnings.learn({"title": title, "task": task, **fields})
 
+    def discover(self, text: str, *, type: str, task: str = "", **evidence: Any) -> StoredDiscovery:
+        """Keep a raw finding, and learn from it what holds beyond its task; `type` is one of DISCOVERIES.
+
+        `evidence` is `failed`, `error`, `worked`, `excerpt` and `files`. The result says what became of it.
+        """
+        return self.discoveries.add(text, type=type, task=task, **evidence)
+
     def get(self, id: str) -> Learning:
         """Return a learning from the first store that has it."""
         return self.context.get(id)
@@ -332,15 +357,8 @@ class Memory:
         offset: int = 0,
     ) -> LearningsPage:
         """Return the matching learnings, newest first; `status=None` means any status."""
-        which = Filter(
-            status=status,
-            domain=domain,
-            category=category,
-            tag=tag,
-            kind=kind,
-            goal=goal,
-            min_confidence=min_confidence,
-        )
+        what: Any = {"domain": domain, "category": category, "tag": tag, "kind": kind, "goal": goal}
+        which = Filter(status=status, min_confidence=min_confidence, **what)
         return self._learnings.page(which, scope=scope, limit=limit, offset=offset)
 
     def titles(self, ids: Sequence[str]) -> dict[str, str]:
@@ -407,8 +425,8 @@ class Memory:
         return self._learnings.similar(learning, limit=limit, near_too=near_too)
 
     def compare(self, older: str | Learning, newer: str | Learning) -> Verdict:
-        """Return how a newer learning relates to an older one (`repeats`, …), with `score` and `reason`."""
-        return self._learnings.compare(older, newer)
+        """Return how a newer learning relates to an older one (`repeats`, …); both are learnings, ids or texts."""
+        return self.merges.compare(older, newer)
 
     def purge(self, id: str) -> int:
         """Delete a learning permanently: rows, history, spool, backups, log, and this worktree's learnings files.
@@ -435,25 +453,18 @@ class Memory:
         task_type: str = "",
         asked_by: str = "",
     ) -> list[Hit]:
-        """Return the learnings that match a text, best first: triggered ones, then by `strategy` (or the settings).
-
-        `paths`, `command`, `tools` and `task_type` describe what is about to happen. With `asked_by`, `person` or, for
-        an agent, `tool`, the search is counted."""
+        """Return the learnings that match a text, best first: triggered ones, then by `strategy` (or the settings)."""
+        which: Any = {"status": status, "domain": domain, "category": category, "exclude_goal": exclude_goal}
+        situation: Any = {"paths": paths, "command": command, "tools": tools, "task_type": task_type}
         request = SearchRequest(
             query=query,
             limit=limit,
             min_confidence=min_confidence,
             strategy=strategy,
             semantic_weight=semantic_weight,
-            status=status,
-            domain=domain,
-            category=category,
-            exclude_goal=exclude_goal,
-            paths=paths,
-            command=command,
-            tools=tools,
-            task_type=task_type,
             asked_by=asked_by,
+            **which,
+            **situation,
         )
         return briefs.search(self.context, request)
 
@@ -491,42 +502,28 @@ class Memory:
         `client` are who asked, for what (ASKERS, OCCASIONS), and in which program. `pinned` gives pinned learnings even
         if they are irrelevant, as an `agent` gets them. `began_ns` (`time.perf_counter_ns`) is when the work began.
         """
+        situation: Any = {"paths": paths, "command": command, "tools": tools, "task_type": task_type}
+        asked: Any = {"asked_by": asked_by or "prompt", "occasion": occasion, "client": client, "began_ns": began_ns}
+        limits: Any = {"budget_tokens": budget_tokens, "max_chars": max_chars, "only_new": only_new, "pinned": pinned}
         request = BriefRequest(
             text=task_text,
             agent=agent or "",
             goal=goal or "",
-            asked_by=asked_by or "prompt",
             task=task,
             exclude_goal=exclude_goal,
-            budget_tokens=budget_tokens,
-            paths=paths,
-            command=command,
-            tools=tools,
-            task_type=task_type,
-            only_new=only_new,
             beside=beside,
             model=model,
             model_reason=model_reason,
             keep=keep,
-            max_chars=max_chars,
-            occasion=occasion,
-            client=client,
-            pinned=pinned,
-            began_ns=began_ns,
+            **situation,
+            **asked,
+            **limits,
         )
         return briefs.brief(self.context, request)
 
     def explain(self, id: str) -> Brief:
         """Return a brief with its receipt; its text is rendered again if everything in it still exists."""
         return self.why.explain(id)
-
-    def is_as_sent(self, brief: Brief) -> bool:
-        """Return whether a brief's text is byte for byte the text that the agent was given."""
-        return self.why.is_as_sent(brief)
-
-    def is_of_another_version(self, brief: Brief) -> bool:
-        """Return whether a brief was rendered by another version, whose wording may differ."""
-        return self.why.is_of_another_version(brief)
 
     def debrief(
         self,
@@ -550,9 +547,8 @@ class Memory:
     ) -> Debrief:
         """Read an agent's output: store its learnings, failure report, marks and statistics.
 
-        `tokens` is the total, if input and output are not counted separately. `failure` is a failure that was found by
-        other means, such as a verification. `claim` is the claim for the loop's attempt, whose result is accepted only
-        while the claim is held. `ended_at` is when the agent finished; by default, now.
+        `tokens` is the total, if input and output are not counted separately. `failure` was found by other means, such
+        as a verification. `claim` is the loop's: a result is accepted only while it is held. `ended_at`: default, now.
         """
         return self._debriefs.debrief(
             text=output,
@@ -573,6 +569,10 @@ class Memory:
             ended_at=ended_at,
         )
 
+    def handoff(self, text: str = "", *, task: str = "") -> HandoffReport:
+        """Check the learnings in a text and those that a task taught, and append them to the staging file."""
+        return self._handoffs.handoff(text, task=task)
+
     def mark(self, learning: str, task: str, helpful: bool, *, by: str | None = None) -> Learning:
         """Record whether a learning helped with a task that was given it; only the first mark per pair is valid."""
         return self._learnings.mark(learning, task, helpful, by=by)
@@ -591,9 +591,8 @@ class Memory:
         The variable `learnings` contains the agent's standing learnings, fenced like a brief, or is empty. If the
         result contains them, they are recorded as a brief for the task. `context` may override the variable.
         """
-        return self.agents.render(
-            template, agent=agent, variables=context, inject_learnings=inject_learnings, task=task
-        )
+        how: dict[str, Any] = {"agent": agent, "inject_learnings": inject_learnings, "task": task}
+        return self.agents.render(template, variables=context, **how)
 
     def tidy(self, *, limit_s: float = 3_600.0) -> TidyReport:
         """Let unused learnings fade, archive old ones and propose to merge similar ones, as far as the time allows."""

@@ -28,21 +28,15 @@ else:
 # A learning's texts besides its title, in the order in which they are shown.
 PARAGRAPHS = ("context", "observation", "implication", "action")
 COUNTERS = ("times_injected", "times_helpful", "times_not_helpful", "recurrences")
-TITLE_LIMIT, TEXT_LIMIT = 100, 20_000
-LONG_TEXT_LIMIT = 200_000  # a task may contain a whole specification
+TITLE_LIMIT, TEXT_LIMIT, LONG_TEXT_LIMIT = 100, 20_000, 200_000  # a task may contain a whole specification
 TRIGGER_LIMIT, TAG_LIMIT, CUE_LIMIT, OBSERVED_LIMIT = 500, 50, 8, 3
 CUE_FIELDS = {"cues": CUE_LIMIT, "model_cues": CUE_LIMIT, "observed_cues": OBSERVED_LIMIT}
 LARGEST_NUMBER, LEAST_CONFIDENCE = 2**53, 0.1
-GENERAL = "general"  # the category that every agent sees
-EVERYTHING = "*"  # all categories
-NO_REPORT = ", without a report"  # the end of the reason for a failure that the agent did not explain
-PROGRAM = "learnt"  # the author of changes by the program itself
+GENERAL, EVERYTHING = "general", "*"  # the category that every agent sees; all categories
+NO_REPORT, PROGRAM = ", without a report", "learnt"  # ends an unexplained failure's reason; the program as an author
 OCCASIONS = ("task", "session", "prompt", "agent", "tool", "failure", "compaction", "template")
 DELIVERED, MISSED = "delivered", "not delivered"  # whether the agent was given a brief; empty if it is not known
-ASKERS = ("", "hook", "prompt", "tool", "person")
-KINDS = ("solution", "gotcha", "best-practice", "constraint")
-POLARITIES = ("do", "avoid")
-AVOID = "Avoid: "
+KINDS, POLARITIES, AVOID = ("solution", "gotcha", "best-practice", "constraint"), ("do", "avoid"), "Avoid: "
 # A text with one of these words says itself that something is to be avoided.
 _AVOIDING = frozenset(
     "never not no don't dont avoid stop instead forbidden prohibited off-limits mustn't shouldn't nobody nie niemals "
@@ -51,15 +45,16 @@ _AVOIDING = frozenset(
 )
 ORIGINS, VOUCHERS = ("person", "agent", "model", "import"), ("", "person", "evidence")
 STATUSES = ("proposed", "active", "hidden", "archived", "superseded")
+_NAMES = ("domain", "category", "discovery", "commit", "task", "author", "visibility")
+_LENGTHS = {**dict.fromkeys(PARAGRAPHS, TEXT_LIMIT), **dict.fromkeys(_NAMES, TITLE_LIMIT)}
+_LENGTHS |= dict.fromkeys(("loaded_from", "topic_file"), TRIGGER_LIMIT)
 _CHOICES = {"kind": KINDS, "polarity": POLARITIES, "origin": ORIGINS, "vouched": VOUCHERS, "status": STATUSES}
 TASK_STATUSES = ("waiting", "ready", "running", "done", "failed", "escalated", "cancelled")
-RESULTS = ("done", "failed", "incomplete", "interrupted")
+RESULTS, ASKERS = ("done", "failed", "incomplete", "interrupted"), ("", "hook", "prompt", "tool", "person")
 DISCOVERIES = ("blocker", "constraint", "pattern", "decision", "dependency")
 FAILURE_CATEGORIES = ("test", "build", "missing-file", "logic", "type", "dependency", "timeout", "unknown")
 # Ordinals are stored as their rank, because sorted as text, "hard" would come before "trivial".
 DIFFICULTIES = ("trivial", "easy", "moderate", "hard", "blocked")
-
-_set = object.__setattr__
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
@@ -90,7 +85,9 @@ class Value(metaclass=_ValueType):
                 raise TypeError(f"{kind.__name__} needs `{missing[0]}`")
             unknown = next(field for field in fields if field not in kind.fields)
             raise TypeError(f"{kind.__name__} has no field `{unknown}`")
-        _set(self, "__dict__", values)  # all fields at once, because building a brief creates some hundred values
+        object.__setattr__(
+            self, "__dict__", values
+        )  # all fields at once, because building a brief creates some hundred values
         self.check()
 
     def check(self) -> None:
@@ -107,8 +104,9 @@ class Value(metaclass=_ValueType):
         return cls(**{field: row[field] for field in cls.fields if field not in changes}, **changes)
 
     def replace(self, **changes: Any) -> Self:
-        """Return a copy with some fields changed; the copy is checked again."""
-        return type(self)(**{**self.as_dict(), **changes})
+        """Return a copy with some fields changed, which is checked again; the value itself if nothing changes."""
+        values = {**self.__dict__, **changes}
+        return self if values == self.__dict__ else type(self)(**values)
 
     def __setattr__(self, field: str, value: object = None) -> None:
         raise AttributeError(f"{type(self).__name__} is frozen")
@@ -292,10 +290,16 @@ class Learning(Value):
     author: str = ""  # a person, an agent, or the kind of text that it was copied from
     visibility: str = "project"
     loaded_from: str = ""  # the file with it that clients load by themselves, such as CLAUDE.md
+    topic_file: str = ""  # the permanent document that consolidation moved it into, by its path in the project
     model_cues: tuple[str, ...] = ()  # cues that the user's model wrote for it
     observed_cues: tuple[str, ...] = ()  # from people's prompts of tasks in which it helped, newest first
     version: int = 1
     scope: str = "project"  # not stored: "project", "user", or the name of another project
+
+    @property
+    def paragraphs(self) -> str:
+        """All its texts besides the title."""
+        return " ".join((self.context, self.observation, self.implication, self.action))
 
     @property
     def all_cues(self) -> tuple[str, ...]:
@@ -315,24 +319,22 @@ class Learning(Value):
         if len(self.title) > TITLE_LIMIT:
             length = f"the title has {len(self.title):,} characters; at most {TITLE_LIMIT} are allowed"
             raise InvalidValue(length, hint="shorten the title and put the rest into --observation or --action")
-        for field in PARAGRAPHS:
-            _check_length(field, getattr(self, field), TEXT_LIMIT)
-        for field in ("domain", "category", "discovery", "commit", "task", "author", "visibility"):
-            _check_length(field, getattr(self, field), TITLE_LIMIT)
+        values = self.__dict__
+        for field, limit in _LENGTHS.items():
+            _check_length(field, values[field], limit)
         _check_words("tag", self.tags, TITLE_LIMIT)
         for field, most in CUE_FIELDS.items():
-            _check_words(field.replace("_", " ").removesuffix("s"), getattr(self, field), TITLE_LIMIT, most=most)
-        _check_length("loaded_from", self.loaded_from, TRIGGER_LIMIT)
+            _check_words(field.replace("_", " ").removesuffix("s"), values[field], TITLE_LIMIT, most=most)
         _check_words("replaced learning", self.replaces, TITLE_LIMIT)
         check_goal(self.goal)
         for field, choices in _CHOICES.items():
-            check_choice(field, getattr(self, field), choices)
+            check_choice(field, values[field], choices)
         if not LEAST_CONFIDENCE <= self.confidence <= 1.0:
             outside = f"confidence {self.confidence} is outside {LEAST_CONFIDENCE} to 1.0"
             raise InvalidValue(outside, hint=f"choose a number from {LEAST_CONFIDENCE} to 1.0")
         for field in (*COUNTERS, "created_at", "updated_at"):
-            if getattr(self, field) < 0:
-                negative = f"{field} must be 0 or more, not {getattr(self, field)}"
+            if values[field] < 0:
+                negative = f"{field} must be 0 or more, not {values[field]}"
                 raise InvalidValue(negative, hint=f"leave {field} out, or correct it")
         if (self.status == "superseded") != bool(self.superseded_by) or self.superseded_by == self.id:
             alone = "a learning must be superseded if and only if another learning supersedes it"
@@ -390,6 +392,7 @@ class Task(Value):
     skip_learnings: bool = False
     spec: str = ""
     verify: str = ""
+    acceptance: str = ""  # what must be true when it is done, in words
     model: str = ""
     next_model: str = ""
     based_on: str = ""
@@ -397,8 +400,7 @@ class Task(Value):
     branch: str = ""
     fresh_since: int = 0
     client: str = ""  # in which a conversation takes place
-    queued: bool = False
-    """Whether `learnt work` may claim the task; a task created by a brief or a debrief belongs to its caller."""
+    queued: bool = False  # whether `learnt work` may claim it; a task that a brief or a debrief created is its caller's
     created_at: int = 0
     updated_at: int = 0
 
@@ -408,6 +410,7 @@ class Task(Value):
             raise InvalidValue("a task needs a title", hint="describe in a few words what is to be done")
         check_choice("status", self.status, TASK_STATUSES)
         _check_length("text", self.text, LONG_TEXT_LIMIT)
+        _check_length("acceptance", self.acceptance, LONG_TEXT_LIMIT)
         for field in ("type", "agent", "model", "next_model"):
             _check_length(field, getattr(self, field), TITLE_LIMIT)
         for field in ("title", "spec", "verify", "branch"):
@@ -432,6 +435,7 @@ class Claim(Value):
     model: str = ""
     model_reason: str = ""
     folder: str = ""
+    price_usd: float = 0.0  # what the attempt may cost, by the price of its model
 
     def check(self) -> None:
         check_id("attempt", self.attempt)
@@ -449,6 +453,7 @@ class Attempt(Value):
     started_at: int = 0
     duration_ms: int | None = None
     cost_usd: float | None = None
+    price_usd: float | None = None  # what it counts for while its cost is unknown; None if no agent was started
     tokens_in: int | None = None
     tokens_out: int | None = None
     difficulty: str = ""
@@ -463,12 +468,10 @@ class Attempt(Value):
         _check_length("summary", self.summary, TEXT_LIMIT)
         check_choice("result", self.result, RESULTS)
         _check_length("model", self.model, TITLE_LIMIT)
-        for field in ("number", "started_at", "duration_ms", "cost_usd", "tokens_in", "tokens_out"):
+        for field in ("number", "started_at", "duration_ms", "cost_usd", "price_usd", "tokens_in", "tokens_out"):
             if (figure := getattr(self, field)) is not None and not is_figure(figure):
-                raise InvalidValue(
-                    f"{field} must be a number from 0 to {LARGEST_NUMBER - 1:,}, not {figure!r}",
-                    hint=f"leave {field} out if it is unknown",
-                )
+                wrong = f"{field} must be a number from 0 to {LARGEST_NUMBER - 1:,}, not {figure!r}"
+                raise InvalidValue(wrong, hint=f"leave {field} out if it is unknown")
         if self.difficulty:
             check_choice("difficulty", self.difficulty, DIFFICULTIES)
 
@@ -518,8 +521,7 @@ class Discovery(Value):
     type: str
     text: str
     rule: str = ""
-    """How it was found: `command`, `edit`, `call`, `verification`, `finding`, `review`, `words`, `person`, `revert`,
-    `model`."""
+    """How it was found: by `command`, `edit`, `call`, `verification`, `finding`, `review`, `words`, `person`, …"""
     failed: str = ""  # the command or the file that failed
     error: str = ""  # the line with the reason
     worked: str = ""  # the command that worked instead
@@ -592,9 +594,7 @@ class Debrief(Value):
     """Rejected marks: marks on learnings that the task was not given, and repeated or contradictory marks."""
     refusals: Mapping[str, str] = {}  # the reason for each rejected mark
     next_model: str = ""
-    ignored: tuple[str, ...] = ()
-    """Statements that look like sigils but are ignored, each with the reason."""
+    ignored: tuple[str, ...] = ()  # statements that look like sigils but are ignored, each with the reason
     redactions: int = 0
-    spooled: bool = False
-    """Whether the database was not available, so that the output is in the spool and is applied later."""
+    spooled: bool = False  # whether the database was not available, so that the output is applied later
     new_task: bool = False  # whether the task is new

@@ -1,8 +1,8 @@
 """Every setting, with its key, default, meaning and bounds.
 
 `Settings` defines the names, types and defaults; `SETTINGS` defines the meanings and bounds. The documentation,
-`learnt config` and the file that `init` writes are generated from them;
-`config.py` reads files and variables into a `Settings`.
+`learnt config` and the file that `init` writes are generated from them (`settings_text.py`); `config.py` reads files
+and variables into a `Settings`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Settings(Value):
     color: str = "auto"
     brief_learnings: int = 5
     brief_confidence: float = 0.6
-    brief_relevance: float = 0.385
+    brief_relevance: float = 0.34
     brief_tokens: int = 1_000
     index_tokens: int = 600
     trial_slots: int = 1
@@ -69,9 +69,9 @@ class Settings(Value):
     stuck_after: int = 3
     summarise_above: int = 200
     search_strategy: str = "hybrid"
-    search_semantic_weight: float = 0.4
+    search_semantic_weight: float = 0.65
     search_encoder: str = "embedded"
-    search_encoder_weight: float = 0.4
+    search_encoder_weight: float = 0.7
     search_encoder_key: str = ""
     search_encoder_deadline_ms: int = 3_000
     search_encoder_price: float = 0.0
@@ -84,9 +84,12 @@ class Settings(Value):
     work_verify: str = ""
     work_isolation: str = "none"
     work_jobs: int = 1
+    work_order: str = "breadth"
     work_time_limit_s: int = 3_600
     work_output_limit_mb: int = 100
     work_lease_s: int = 60
+    work_task_cap_usd: float = 0.0
+    work_daily_cap_usd: float = 0.0
     learnings_enabled: bool = True
     learnings_window_size: int = 15
     learnings_goal_window_size: int = 50
@@ -109,6 +112,42 @@ class Settings(Value):
     before_tool: str = "auto"
     ask_agent: str = "when_worth"
     cues: str = "manual"
+    consolidate_staging_file: str = "learnings-staging.md"
+    consolidate_size_lines: int = 150
+    consolidate_staleness_days: int = 14
+    consolidate_freshness_days: int = 7
+    consolidate_batch_entries: int = 3
+    consolidate_topics_folder: str = "docs/learnings"
+    consolidate_index_file: str = "docs/learnings/memory-index.md"
+    consolidate_topic_files: tuple[str, ...] = ()
+    consolidate_topic_lines: int = 400
+    consolidate_pointer: bool = True
+
+    def check(self) -> None:
+        _check_path("consolidate.topics_folder", self.consolidate_topics_folder, "a folder", "`docs/learnings`")
+        _check_path("consolidate.staging_file", self.consolidate_staging_file, "a file", "`learnings-staging.md`")
+        for name, path in (
+            ("consolidate.index_file", self.consolidate_index_file),
+            *(("consolidate.topic_files", path) for path in self.consolidate_topic_files),
+        ):
+            _check_path(name, path, "a Markdown file", "`docs/testing.md`", ending=".md")
+        if self.consolidate_staleness_days <= self.consolidate_freshness_days:
+            raise InvalidValue(
+                f"`consolidate.staleness_days` is {self.consolidate_staleness_days}, which is not more than "
+                f"`consolidate.freshness_days`, {self.consolidate_freshness_days}",
+                hint="raise the first or lower the second: otherwise a consolidation would be due right after another",
+            )
+
+
+def _check_path(name: str, path: str, what: str, example: str, *, ending: str = "") -> None:
+    """Raise unless a setting is a path in the project."""
+    parts = path.replace("\\", "/").split("/")
+    is_outside = not path.strip("./ ") or ".." in parts or path.startswith(("/", "~")) or ":" in parts[0]
+    is_outside = is_outside or ".git" in map(str.casefold, parts)
+    if not path.isprintable() or is_outside or not path.endswith(ending):
+        raise InvalidValue(
+            f"`{name}` is {path!r}", hint=f"set it to the path of {what} in the project, such as {example}"
+        )
 
 
 # Who may set a setting. Values of a project's file that it may not set take effect once the user has accepted them,
@@ -121,7 +160,7 @@ BY = {
     "user": "you alone, never a project",
 }
 
-_CONSENT = {
+CONSENT = {
     "lower": " Raised here, it has no effect until `learnt trust`.",
     "higher": " Lowered here, it has no effect until `learnt trust`.",
     "person": " Set here, it has no effect until `learnt trust`.",
@@ -339,7 +378,8 @@ SETTINGS = (
     ),
     Setting(
         "stuck_after",
-        "After how many failures with the strongest model, or with the same error, a task counts as stuck.",
+        "After how many failures in a row, whichever models made them, a task counts as stuck, and after as many tasks "
+        "with the same error a run.",
         least=1,
         by="lower",
     ),
@@ -391,12 +431,30 @@ SETTINGS = (
         by="person",
     ),
     Setting("work.jobs", "How many agents work at the same time.", least=1, most=64, by="lower"),
+    Setting(
+        "work.order",
+        "Which ready task is next: the one with the fewest attempts (`breadth`), so that every task is tried once "
+        "before any is tried again, or the oldest one until it is done (`depth`).",
+        choices=("breadth", "depth"),
+    ),
     Setting("work.time_limit_s", "After how many seconds an agent is stopped.", least=1, by="lower"),
     Setting("work.output_limit_mb", "After how many megabytes of output an agent is stopped.", least=1, by="lower"),
     Setting(
         "work.lease_s",
         "After how many seconds without a sign of life from its worker a task may be claimed by another one.",
         least=1,
+    ),
+    Setting(
+        "work.task_cap_usd",
+        "How much the attempts at one task may cost, in USD, since it was added or a person made it ready again; "
+        "before more is spent, a person is asked. 0: no cap.",
+        by="person",
+    ),
+    Setting(
+        "work.daily_cap_usd",
+        "How much attempts may cost in 24 hours in all your projects, in USD. An attempt whose model's price is above "
+        "what is left is not started. 0: no cap.",
+        by="person",
     ),
     Setting(
         "learnings.enabled",
@@ -468,30 +526,34 @@ SETTINGS = (
         by="lower",
     ),
     Setting("model.monthly_cap_usd", "The same for 30 days.", by="lower"),
+    Setting(
+        "consolidate.staging_file",
+        "The file in which new learnings wait until they are consolidated; a path in the project.",
+    ),
+    Setting("consolidate.size_lines", "From how many lines on the staging file is too long.", least=1),
+    Setting(
+        "consolidate.staleness_days",
+        "After how many active days (days with commits) consolidation is due again; more than "
+        "`consolidate.freshness_days`.",
+        least=1,
+    ),
+    Setting("consolidate.freshness_days", "From how many active days on an entry is old enough to be consolidated."),
+    Setting("consolidate.batch_entries", "How many entries must be old enough before it is worth it.", least=1),
+    Setting("consolidate.topics_folder", "The folder of the topic files; a path in the project."),
+    Setting("consolidate.index_file", "The index of the topic files; a path in the project."),
+    Setting(
+        "consolidate.topic_files",
+        "Further topic files, such as `docs/testing.md` or `CLAUDE.md`; paths in the project. A file that clients load "
+        "by themselves gets only learnings that somebody vouches for.",
+        example="docs/testing.md",
+        by="person",
+    ),
+    Setting("consolidate.topic_lines", "From how many lines on a topic file is split.", least=50),
+    Setting("consolidate.pointer", "Whether CLAUDE.md and AGENTS.md name the index, if they exist."),
 )
 BY_KEY = {setting.key: setting for setting in SETTINGS}
 BY_VARIABLE = {setting.variable: setting for setting in SETTINGS}
 TABLES = {setting.key.partition(".")[0] for setting in SETTINGS if "." in setting.key}
-
-
-def render_template() -> str:
-    """Return a project's settings file with all settings that it may contain, commented out."""
-    lines = [
-        "# Settings of learnt for this project; `learnt config` shows the values in effect and where they come from.",
-        "",
-    ]
-    for setting in SETTINGS:
-        if setting.by != "user":
-            lines += [f"# {line}" for line in _wrap(setting.meaning + _CONSENT.get(setting.by, ""))]
-            lines += [*(f"# {line}" for line in example_lines(setting)), ""]
-    return "\n".join(lines)
-
-
-def example_lines(setting: Setting) -> list[str]:
-    """Return the lines for a settings file that show how to set this setting."""
-    if setting.key == "agents":
-        return [f"{agent_key(name)} = {as_toml(categories)}" for name, categories in AGENTS.items()]
-    return [f"{setting.key} = {as_toml(example_value(setting))}"]
 
 
 def agent_key(name: str) -> str:
@@ -528,9 +590,3 @@ def model_from_text(text: str) -> Model:
     """Return the model for a text `name=price` or `name`."""
     name, _, price = text.partition("=")
     return Model(name=name.strip(), price=float(price) if price.strip().replace(".", "", 1).isdecimal() else 0.0)
-
-
-def _wrap(text: str) -> list[str]:
-    import textwrap
-
-    return textwrap.wrap(text, 100)

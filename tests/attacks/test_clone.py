@@ -231,6 +231,10 @@ ARGUMENTS: dict[str, list[str]] = {
     "task split": ["task_1", "a", "b"],
     "task prompt": ["task_1"],
     "log": ["task_1"],
+    "discover": ["The cache is stale", "--type", "constraint"],
+    "goal add": ["Sell more"],
+    "goal show": ["sale"],
+    "goal edit": ["sale", "--title", "x"],
     "resolve": ["esc_1"],
     "add": ["The shop is open"],
     "search": [EVIL.lower()],
@@ -243,7 +247,7 @@ ARGUMENTS: dict[str, list[str]] = {
 }
 STDIN = {"import": "## The shop is open\n", "debrief": "<task-done/>"}
 # These serve the person, not the project: they work everywhere, and use nothing of the clone.
-_ELSEWHERE = ("demo", "trust", "untrust", "install", "uninstall", "hook", "config", "doctor", "mcp")
+_ELSEWHERE = ("demo", "trust", "untrust", "install", "uninstall", "hook", "config", "doctor", "mcp", "merge-file")
 
 
 def test_no_hook_of_a_stranger_s_project_says_starts_or_changes_anything(
@@ -276,8 +280,9 @@ def test_every_command_in_a_stranger_s_project_says_what_to_do(
         done = learnt(*command.split(), *ARGUMENTS.get(command, []), stdin=STDIN.get(command, ""))
 
         assert watch.is_short(), command
-        assert done.code == 2, (command, done.out + done.err)
-        assert "learnt trust" in done.err, command
+        never_fails = command == "handoff"
+        assert done.code == (0 if never_fails else 2), (command, done.out + done.err)
+        assert "learnt trust" in (done.out + done.err if never_fails else done.err), command
         assert EVIL.lower() not in (done.out + done.err).lower(), command
         assert watched == [], command
         assert _everything(variant) == before, command

@@ -78,6 +78,7 @@ FOLDERS: dict[str, Names] = {
     **_same("backups", "backups/clients", "conversations", "errands", "fired", "learnings", "logs", "prompts"),
     **_same("running", "runs", "seen", "transcripts", "worktrees"),
     "running/{attempt}…": lambda _world: ["running/attempt_planted"],
+    "worktrees/{task}": lambda _world: ["worktrees/task_planted"],
 }
 TABLE: dict[str, Names] = {
     **_same(".gitignore", "backups/clients/lock", "backups/clients/made", "calls.json"),

@@ -15,7 +15,8 @@ from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 from learnt import Memory
-from learnt.brief.render import Content, FailedBefore, Index, Loop, Past, Shown, Unfinished, render
+from learnt.brief.attempts import FailedAttempt, tell_approaches
+from learnt.brief.render import Content, FailedBefore, Index, Loop, Shown, Unfinished, render
 from learnt.doors.mcp.words import fence_lines, format_learning
 from learnt.doors.output import format_json, printable
 from learnt.errors import InvalidValue
@@ -101,7 +102,7 @@ def check_brief(texts: list[str]) -> None:
         id="brief_1",
         now_ms=0,
         learnings=(Shown(learning=learning), Shown(learning=learning, form="line", on_trial=True)),
-        attempts=(Past(number=1, result="failed", model=texts[11], failure=failure),),
+        attempts=tell_approaches([[FailedAttempt(number=1, result="failed", model=texts[11], failure=failure)]]),
         failed=(FailedBefore(command=texts[0], error=texts[1], worked=texts[2], at=0),),
         unfinished=(Unfinished(task="task_1", title=texts[3], reason=texts[4], suggestion=texts[5], at=0),),
         index=Index(learnings=(learning,), more=1),

@@ -243,16 +243,19 @@ def test_nothing_hostile_is_trusted_in_a_thousand_conversations(
 
 @pytest.mark.soak
 @pytest.mark.parametrize("attack", [PLANTED, replace(PLANTED, claim=WITHOUT_COMMAND)], ids=["command", "no command"])
-@pytest.mark.parametrize("seed", range(10))
 def test_hostile_conversations_cannot_vouch_for_each_other(
-    sqlite_memory: Memory, clock: Clock, share: Callable[[int], int], seed: int, attack: Attack
+    project: Path, clock: Clock, share: Callable[[int], int], attack: Attack
 ) -> None:
     conversations = max(400, share(1_000))
-    project = simulate(sqlite_memory, clock, random.Random(seed), conversations, attack=attack)
-    _, vouched = report(project, conversations, 200)
-    assert list_hostile(project, vouched=True) == []
-    assert project.hostile_trusted == 0
-    assert vouched >= LEAST_VOUCHED
+    for seed in range(max(2, share(10))):
+        folder = project / str(seed)
+        folder.mkdir()
+        with Memory.open(folder, clock=clock) as memory:
+            done = simulate(memory, clock, random.Random(seed), conversations, attack=attack)
+            _, vouched = report(done, conversations, 200)
+            assert list_hostile(done, vouched=True) == []
+            assert done.hostile_trusted == 0
+            assert vouched >= LEAST_VOUCHED
 
 
 @pytest.mark.soak

@@ -21,6 +21,7 @@ import pytest
 from learnt import LearntError, Memory
 from learnt.errors import WrongRequest
 from learnt.flow.learnings_file import Update
+from learnt.flow.merge_file import FileMerge
 from learnt.learnings_file import write
 from learnt.learnings_file.lines import bullet_key, line_of, statement_of
 from learnt.learnings_file.read import parse
@@ -184,19 +185,36 @@ class Life:
         if not self._branches:
             return
         base, theirs = self._branches.pop(self.chance.randrange(len(self._branches)))
-        union = self.chance.random() < 0.5
+        way = self.chance.choice(("lines", "union", "bullets"))
         ours = self._content()
-        content, conflict = merged(ours, base, theirs, folder=self.root.parent, union=union)
+        if way == "bullets":
+            content, conflict = self._merge_bullets(ours, base, theirs), False
+        else:
+            content, conflict = merged(ours, base, theirs, folder=self.root.parent, union=way == "union")
         self._write(content)
-        self.counted["merges"] += 1
+        self.counted[f"merges by {way}"] += 1
         if conflict:
             self.counted["conflicts"] += 1
             if parse(content.decode()).conflict:  # one inside a person's code is as good as an example of one
                 self._check_refusal(content)
             self._write(resolved(content.decode(), self.chance).encode())
-        elif union and self._written.issuperset((base, theirs, ours)):
+        elif way != "lines" and self._written.issuperset((base, theirs, ours)):
             self._written.add(content)
         self._perhaps_update()
+
+    def _merge_bullets(self, ours: bytes, base: bytes, theirs: bytes) -> bytes:
+        """Return the merge of our merge driver."""
+        paths = [self.root.parent / name for name in ("base", "ours", "theirs")]
+        for path, content in zip(paths, (base, ours, theirs), strict=True):
+            path.write_bytes(content)
+        names = [str(path) for path in paths]
+        context = self.memory.context
+        assert FileMerge(context, context.settings).merge(names[0], names[1], names[2], ".learnt/learnings.md") == 0
+        content = paths[1].read_bytes()
+        typed = {*WORD.findall((ours + theirs).decode())} - {*WORD.findall(base.decode())}
+        lost = typed - self._words_in_store() - {*WORD.findall(content.decode())}
+        assert not lost, f"{lost} of\n{ours.decode()}\nor\n{theirs.decode()}\nis not in\n{content.decode()}"
+        return content
 
     def _perhaps_update(self) -> None:
         if self.chance.random() < 0.7:
@@ -287,16 +305,20 @@ class Life:
 
     def _check_words(self, before: str, after: str) -> None:
         """Check that every word that a person typed is in the store, now or once, or still in a file."""
+        in_store = self._words_in_store()
+        assert self._safe <= in_store, "a word is gone from the store"
+        self._safe = in_store
+        lost = set(WORD.findall(before)) - in_store - set(WORD.findall(after))
+        assert not lost, f"{lost} of\n{before}\nis not in\n{after}"
+
+    def _words_in_store(self) -> set[str]:
+        """Return every word that a person typed and the store knows, now or from before."""
         kept = "\n".join(
             str(value)
             for row in self.memory.context.store.database.rows("select old, new from event where project = :project")
             for value in row.values()
         )
-        in_store = set(WORD.findall(kept))
-        assert self._safe <= in_store, "a word is gone from the store"
-        self._safe = in_store
-        lost = set(WORD.findall(before)) - in_store - set(WORD.findall(after))
-        assert not lost, f"{lost} of\n{before}\nis not in\n{after}"
+        return set(WORD.findall(kept))
 
     def _check_file(self, text: str, stored: dict[str, Learning]) -> None:
         file = parse(text)

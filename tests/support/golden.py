@@ -28,7 +28,7 @@ from tests.support.doors import Done, start_doors
 FOLDER = Path(__file__).parent.parent / "golden"
 # These commands end their process, or start and end others.
 _IN_PROCESSES_OF_THEIR_OWN = ("brief", "hook", "work", "demo")
-_KINDS = "attempt|brief|call|disc|esc|event|import|learn|op|opinion|r|run|task|worker"
+_KINDS = "attempt|brief|call|cons|disc|esc|event|import|learn|op|opinion|r|run|task|worker"
 _PATIENCE_S = 60
 
 

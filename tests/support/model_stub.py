@@ -12,6 +12,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler
+from itertools import count
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -20,6 +21,8 @@ from tests.support.serving import Served
 TOKENS_IN = 1_200
 TOKENS_CACHED = 200
 TOKENS_OUT = 34
+# No two models give the same id: a client that resumes a conversation tells its messages by them.
+_CALLS = count(1)
 ASIDE = '{"reasoning": "easy", "model_choice": "flash", "complexity_score": 1, "title": "A title"}'
 
 
@@ -49,7 +52,6 @@ class ModelStub(Served):
     def __init__(self, *replies: Reply) -> None:
         super().__init__(_handler(self))
         self._lock = threading.Lock()
-        self._calls = 0
         self.begin(*replies)
 
     def begin(self, *replies: Reply, choose: Callable[[str], Reply | None] = lambda body: None) -> None:
@@ -64,8 +66,7 @@ class ModelStub(Served):
         """Record the request; return the model's answer, and a name that is unique to it."""
         with self._lock:
             self.asked.append(Asked(path, body))
-            self._calls += 1
-            name = f"call_{self._calls}"
+            name = f"call_{next(_CALLS)}"
             if not json.loads(body).get("tools"):
                 return Reply(ASIDE), name
             chosen = self._choose(body)
@@ -110,7 +111,7 @@ def _answer(path: str, body: str, reply: Reply, name: str) -> tuple[int, dict[st
     if path.endswith("/chat/completions"):
         return 200, _chat(reply, name) if json.loads(body).get("stream") else _chat_whole(reply, name)
     if path.endswith("/messages"):
-        return 200, _messages(reply, name)
+        return 200, _messages(reply, name, json.loads(body).get("model", ""))
     if path.endswith(":streamGenerateContent"):
         return 200, iter([f"data: {json.dumps(_gemini(reply))}\n\n"])
     if path.endswith(":generateContent"):
@@ -189,15 +190,16 @@ def _chat_usage(reply: Reply) -> dict[str, Any]:
     }
 
 
-def _messages(reply: Reply, name: str) -> Iterator[str]:
+def _messages(reply: Reply, name: str, model: str) -> Iterator[str]:
     parts: list[tuple[dict[str, Any], dict[str, Any]]] = []
     if reply.text or not reply.tool:
         parts.append(({"type": "text", "text": ""}, {"type": "text_delta", "text": reply.text}))
     if reply.tool:
         block = {"type": "tool_use", "id": f"toolu_{name}", "name": reply.tool, "input": {}}
         parts.append((block, {"type": "input_json_delta", "partial_json": json.dumps(dict(reply.arguments))}))
-    message = {"id": f"msg_{name}", "type": "message", "role": "assistant", "model": "stub", "content": []}
-    usage = {"input_tokens": TOKENS_IN - TOKENS_CACHED, "cache_read_input_tokens": TOKENS_CACHED, "output_tokens": 0}
+    message = {"id": f"msg_{name}", "type": "message", "role": "assistant", "model": model, "content": []}
+    read = {"input_tokens": reply.tokens_in - TOKENS_CACHED, "cache_read_input_tokens": TOKENS_CACHED}
+    usage = {**read, "output_tokens": 0}
     ended = {"stop_reason": "tool_use" if reply.tool else "end_turn", "stop_sequence": None}
     events: list[dict[str, Any]] = [
         {"type": "message_start", "message": {**message, "usage": usage}},

@@ -31,6 +31,7 @@ class Package(NamedTuple):
 
 
 PACKAGES = {
+    "claude": Package("@anthropic-ai/claude-code", "2.1.325"),
     "codex": Package("@openai/codex", "0.166.0"),
     "copilot": Package("@github/copilot", "1.0.102"),
     "gemini": Package("@google/gemini-cli", "0.61.0"),
@@ -45,9 +46,6 @@ class Unavailable(Exception):
 @functools.cache
 def program(client: str) -> Path | Unavailable:
     """Return the client's program, after installing it if necessary, or why it is unavailable."""
-    if client == "claude":  # it cannot be installed without accepting its terms
-        there = shutil.which("claude", path=ENVIRONMENT.get("PATH"))
-        return Path(there) if there else Unavailable("`claude` is not on PATH")
     package = PACKAGES[client]
     folder = CACHE / "clients" / f"{client}-{package.version}"
     found = folder / "node_modules" / ".bin" / client
@@ -178,6 +176,7 @@ def _claude(home: Path, address: str) -> dict[str, str]:
         "ANTHROPIC_API_KEY": "none",
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "ENABLE_TOOL_SEARCH": "false",
+        "MCP_CONNECTION_NONBLOCKING": "false",  # otherwise the first request may come before a server's tools
     }
 
 

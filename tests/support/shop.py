@@ -6,11 +6,22 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tests.conftest import Done
+
+PATIENCE_S = 60
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Wait until something is so."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, "nothing happened"
+        time.sleep(0.02)
 
 
 class Shop:
@@ -33,7 +44,8 @@ class Shop:
         file = self.folder / "learnt.toml"
         present = file.read_text() if file.exists() else ""
         file.write_text("\n".join([*lines, present]))
-        assert self.learnt("init").code == 0
+        done = self.learnt("init")
+        assert done.code == 0, done.err
 
     def models(self, *names: str) -> None:
         """Configure the models to choose from, each more expensive than the one before."""

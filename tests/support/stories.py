@@ -93,9 +93,9 @@ class Story:
         assert done.code == 0, done.out + done.err
         return done.out
 
-    def examined(self) -> Done:
-        """Return the result of `learnt doctor`."""
-        return self._learnt("doctor")
+    def examined(self, *, environ: Mapping[str, str] = MappingProxyType({}), folder: str = "") -> Done:
+        """Return the result of `learnt doctor`, in the project or in a folder of it."""
+        return self._learnt("doctor", env=dict(environ), cwd=self.project / folder)
 
     def told(self, *words: str, **environ: str) -> Any:
         """Return the JSON output of a learnt command."""

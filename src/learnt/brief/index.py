@@ -3,13 +3,13 @@
 While all of them fit, all are listed: the pinned ones first, then people's, then the others, the most valuable of each
 first. If they do not fit, the pinned ones are listed, and the most valuable of each area; the areas take turns. An area
 is a category or, if a learning has none, its first tag. What several learnings say in much the same words is listed
-once: as a person says it, or else as the most valuable or newest one does.
+once: as a person says it, or else as the most valuable or newest one does. Of two that conflict, one is listed.
 """
 
 from __future__ import annotations
 
 from learnt.brief.render import Index, index_line, render_index
-from learnt.brief.select import LearningWords, without_copies
+from learnt.brief.select import Conflicts, LearningWords, without_copies
 from learnt.brief.standing import take_turns
 from learnt.text.fence import fenced
 from learnt.text.titles import key_of
@@ -46,7 +46,13 @@ def choose_index(
     more = total - (len(learnings) - len(originals)) - repeated - len(listed)
     if not listed:
         return Index()
-    return Index(learnings=tuple(sorted(listed, key=rank)), more=more)
+    return Index(learnings=tuple(sorted(_without_conflicts(listed), key=rank)), more=more)
+
+
+def _without_conflicts(listed: Sequence[Learning]) -> list[Learning]:
+    """Return the listed learnings without those that another one contradicts or replaces."""
+    conflicts = Conflicts(listed)
+    return [learning for learning in listed if learning.pinned or not conflicts.find_winner(learning)]
 
 
 def _by_turns(ranked: Iterable[Learning]) -> list[Learning]:

@@ -5,8 +5,8 @@ see it. Every agent sees general learnings. People, and agents without assigned 
 
 A brief does not guess: a learning must have a matching trigger, or share enough significant words with the task. Pinned
 learnings come first, then learnings with a matching trigger, then the others by relevance and confidence. If several
-learnings say the same thing, only the newest is shown; but other learnings with much the same words as one that a
-person vouches for are left out.
+learnings say the same thing, only the newest is shown, and of two that conflict only one (`Conflicts`). Other learnings
+with much the same words as one that a person vouches for are left out.
 
 Only learnings that somebody vouches for are trusted. One slot is reserved for a relevant learning on trial that has
 rarely been shown, so that it can prove itself: first those that anything speaks for, and at most one from each
@@ -20,28 +20,37 @@ for briefs, for standing learnings and for warnings.
 
 from __future__ import annotations
 
-from learnt.model import EVERYTHING, GENERAL, PARAGRAPHS, Hit, Value
+import math
+import re
+from collections import Counter
+from functools import cached_property
+
+from learnt.model import EVERYTHING, GENERAL, Hit, Value
 from learnt.text.titles import key_of, share_most_words
-from learnt.text.words import words
+from learnt.text.words import speaks_of_change, words
 from learnt.weigh.confidence import count_trial_showings, has_support, is_persons, is_trusted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from types import ModuleType
 
     from learnt.model import Learning
+    from learnt.weigh.compare import Subject
 
     AgentCategories = Mapping[str, tuple[str, ...]]
 
+# Of the weight of the words in the lighter title, and in the heavier one.
+_MIN_SHARED_OF_LIGHTER, _MIN_SHARED_OF_HEAVIER = 0.6, 0.4
 REPEATS = "repeats another"
-REPLACED = "a newer one on the same subject tells of a change"
+CONFLICTS = "another one on the same subject says otherwise"
 NOT_RELEVANT = "not relevant enough"
 NOT_RELEVANT_FOR_TRIAL = "not relevant enough for a trial"
 NO_TRIAL_SLOT = "not trusted enough, and no trial slot left"
 TRIED_ENOUGH = "not trusted enough, and tried often enough"
 NO_SUPPORT = "nothing speaks for it, and a trusted one fits as well"
 ENOUGH_OTHERS = "enough others fit better"
-MIN_TRIAL_RELEVANCE = 0.5
+MIN_TRIAL_RELEVANCE = 0.6
 _MAX_TRIAL_MARKS = 3
 HAS_ORIGINAL = "a person's learning has much the same words"
 _MIN_SHARE = 0.6
@@ -63,6 +72,8 @@ class Choice(Value):
     hit: Hit
     on_trial: bool = False
     left_out: str = ""
+    newer: str = ""
+    """The id of a newer learning on the same subject, if this one is chosen although it is older."""
 
 
 def assigned_categories(agents: AgentCategories) -> set[str]:
@@ -136,22 +147,27 @@ def choose(
         or (_reason_against_trial(hit, undecided, is_observed=is_observed) if is_on_trial(hit) else "")
         for hit in ranked
     }
-    eligible = _without_replaced([hit for hit in ranked if not reasons[hit.learning.id]], ranked, reasons)
+    conflicts = Conflicts(hit.learning for hit in ranked)
+    eligible = [hit for hit in ranked if not reasons[hit.learning.id]]
     trusted = _without_repetitions([hit for hit in eligible if not is_on_trial(hit)], (), reasons)
+    trusted = _without_conflicts(trusted, conflicts, reasons, most=rules.max_learnings)
     trials = _without_repetitions([hit for hit in eligible if is_on_trial(hit)], trusted, reasons)
     if is_observed:
         trials = _where_needed(trials, trusted, reasons)
     trials = _one_per_source(sorted(trials, key=lambda hit: _rank_trial(hit, is_observed=is_observed)), reasons)
     slots = max(0, min(rules.trial_slots, rules.max_learnings - bool(trusted)))
+    trials = _without_conflicts(trials, conflicts, reasons, most=slots)
     reasons.update((hit.learning.id, NO_TRIAL_SLOT) for hit in trials[slots:])
     pinned = sum(hit.learning.pinned for hit in trusted)
     room = min(rules.max_learnings, max(pinned, rules.max_learnings - len(trials[:slots])))
     chosen = [*trusted[:room], *trials[: min(slots, rules.max_learnings - len(trusted[:room]))]]
     ids = {hit.learning.id for hit in chosen}
+    newer = _find_newer(chosen, conflicts)
     choices = [
         Choice(
             hit=hit,
             on_trial=is_on_trial(hit),
+            newer=newer.get(hit.learning.id, ""),
             left_out="" if hit.learning.id in ids else reasons[hit.learning.id] or ENOUGH_OTHERS,
         )
         for hit in ranked
@@ -160,7 +176,7 @@ def choose(
 
 
 def _rank(hit: Hit, impact: float) -> tuple[object, ...]:
-    worth = round(hit.relevance, 1) * hit.learning.confidence  # estimates that differ by less are equal
+    worth = hit.relevance * hit.learning.confidence
     return (
         not hit.learning.pinned,
         not hit.trigger,
@@ -255,26 +271,27 @@ def _without_repetitions(hits: Sequence[Hit], before: Sequence[Hit], reasons: di
     return kept
 
 
-def _without_replaced(eligible: Sequence[Hit], hits: Sequence[Hit], reasons: dict[str, str]) -> list[Hit]:
-    """Return the hits without those that a newer learning replaces, whether that one is shown here or not.
+def _without_conflicts(hits: Sequence[Hit], conflicts: Conflicts, reasons: dict[str, str], *, most: int) -> list[Hit]:
+    """Return the hits without those that another learning contradicts or replaces, whether that one is shown or not.
 
-    Nobody's learning replaces what somebody vouches for, and no agent's what a person says.
+    A pinned one is shown all the same, and marked. Only the first `most` of those that remain can be shown, so the
+    others are not compared.
     """
-    if not eligible or len(hits) < 2:
-        return list(eligible)
-    from learnt.weigh.replaces import Subject, replaces  # most briefs have nothing to compare
-
-    subjects = {hit.learning.id: Subject(hit.learning) for hit in hits}
-    kept = []
-    for hit in eligible:
-        older = hit.learning
-        newer = (other.learning for other in hits if other.learning.created_at > older.created_at)
-        may_replace = (one for one in newer if one.vouched and (is_persons(one) or not is_persons(older)))
-        if any(replaces(subjects[one.id], subjects[older.id]) for one in may_replace):
-            reasons[older.id] = REPLACED
+    kept: list[Hit] = []
+    for hit in hits:
+        if len(kept) < most and not hit.learning.pinned and conflicts.find_winner(hit.learning):
+            reasons[hit.learning.id] = CONFLICTS
         else:
             kept.append(hit)
     return kept
+
+
+def _find_newer(chosen: Sequence[Hit], conflicts: Conflicts) -> dict[str, str]:
+    """Return the ids of the chosen learnings that a newer one updates, each with the id of that one."""
+    found = ((hit.learning, conflicts.find_update(hit.learning)) for hit in chosen)
+    pinned = (hit.learning for hit in chosen if hit.learning.pinned)
+    lost = ((learning, conflicts.find_winner(learning)) for learning in pinned)
+    return {older.id: newer.id for older, newer in (*found, *lost) if newer}
 
 
 def _precedes(learning: Learning, other: Learning) -> bool:
@@ -284,36 +301,120 @@ def _precedes(learning: Learning, other: Learning) -> bool:
     return learning.pinned == other.pinned and learning.created_at > other.created_at
 
 
+class Conflicts:
+    """Learnings that may be said together, for comparisons with each other.
+
+    Two conflict if the newer one tells of a change of what the older one is about, or if they contradict each other.
+    Reading statements takes long, so contradictions are looked for only between learnings whose titles share most of
+    what their words weigh: a word weighs less if more of the titles contain it.
+    """
+
+    def __init__(self, learnings: Iterable[Learning]) -> None:
+        titles = [(learning, frozenset(words(learning.title))) for learning in learnings]
+        counts = Counter(stem for _, title in titles for stem in title)
+        self._weights = {stem: math.log1p(len(titles) / count) for stem, count in counts.items()}
+        self._titles = [(learning, title, self._weigh(title)) for learning, title in titles]
+        self._subjects: dict[str, Subject] = {}
+
+    def find_winner(self, learning: Learning) -> Learning | None:
+        """Return a learning that is said instead of this one: a person's, a vouched one, or the newer one."""
+        rank = _rank_in_conflict(learning)
+        rivals = [other for other, *_ in self._titles if _rank_in_conflict(other) > rank]
+        by_change = (other for other in rivals if self._is_replaced(*_by_age(learning, other)))
+        close = (other for other in self._find_close(learning) if _rank_in_conflict(other) > rank)
+        contrary = (other for other in close if _compare().contradict(*_by_age(learning, other)))
+        return next(by_change, None) or next(contrary, None)
+
+    def find_update(self, learning: Learning) -> Learning | None:
+        """Return a newer learning that somebody vouches for and that differs from this one only in numbers."""
+        newer = (other for other in self._find_close(learning) if other.vouched and _age(other) > _age(learning))
+        return next((other for other in newer if _compare().differ_in_numbers(learning, other)), None)
+
+    def _find_close(self, learning: Learning) -> Iterator[Learning]:
+        """Find the learnings whose titles are about the same."""
+        title = frozenset(words(learning.title))
+        weight = self._weigh(title)
+        for other, their_title, their_weight in self._titles:
+            shared = self._weigh(title & their_title) if other.id != learning.id else 0.0
+            lighter, heavier = sorted((weight, their_weight))
+            if shared and shared >= _MIN_SHARED_OF_LIGHTER * lighter and shared >= _MIN_SHARED_OF_HEAVIER * heavier:
+                yield other
+
+    def _is_replaced(self, older: Learning, newer: Learning) -> bool:
+        """Return whether a newer learning tells of a change of what an older one is about."""
+        return newer.id in self._telling and _compare().replaces(self._subject(newer), self._subject(older))
+
+    @cached_property
+    def _telling(self) -> set[str]:
+        """The ids of the learnings that tell of a change."""
+        return {one.id for one, *_ in self._titles if speaks_of_change(f"{one.title} {one.paragraphs}")}
+
+    def _subject(self, learning: Learning) -> Subject:
+        if learning.id not in self._subjects:
+            self._subjects[learning.id] = _compare().Subject(learning)
+        return self._subjects[learning.id]
+
+    def _weigh(self, stems: frozenset[str]) -> float:
+        return sum(self._weights[stem] for stem in stems)
+
+
+def _compare() -> ModuleType:
+    import learnt.weigh.compare  # most briefs have nothing to compare
+
+    return learnt.weigh.compare
+
+
+def _by_age(one: Learning, other: Learning) -> tuple[Learning, Learning]:
+    return (one, other) if _age(one) < _age(other) else (other, one)
+
+
+def _rank_in_conflict(learning: Learning) -> tuple[object, ...]:
+    return is_persons(learning), learning.vouched, _age(learning)
+
+
+def _age(learning: Learning) -> tuple[int, str]:
+    return learning.created_at, learning.id
+
+
 class LearningWords:
     """A learning's words for comparisons; they are split on first use."""
 
     def __init__(self, learning: Learning) -> None:
         self._learning = learning
-        self._words: tuple[set[str], set[str]] | None = None
 
-    def words(self) -> tuple[set[str], set[str]]:
-        """Return the words in the title, and the words in the paragraphs."""
-        if self._words is None:
-            paragraphs = " ".join(str(getattr(self._learning, field)) for field in PARAGRAPHS)
-            self._words = set(words(self._learning.title)), set(words(paragraphs))
-        return self._words
+    @cached_property
+    def _title(self) -> set[str]:
+        return set(words(self._learning.title))
+
+    @cached_property
+    def _text(self) -> set[str]:
+        return set(words(self._learning.paragraphs))
+
+    @cached_property
+    def _all(self) -> set[str]:
+        return self._title | self._text
+
+    def _list_numbers(self) -> set[str]:
+        return set(re.findall(r"\d+(?:\.\d+)*", f"{self._learning.title} {self._learning.paragraphs}"))
 
     def repeats(self, other: LearningWords) -> bool:
         """Return whether two learnings say the same thing.
 
         They do if they share most of their words, and also most of the words that are not in the titles: a title often
-        repeats the first sentence of the text, so the rest of the text must be compared, too.
+        repeats the first sentence of the text, so the rest of the text must be compared, too. Their numbers must be the
+        same: one digit can be the whole difference.
         """
+        if not share_most_words(self._all, other._all):
+            return False
         mine, theirs = self._learning, other._learning
         # The opposite of what a person says must not stand beside it, nor a copy in another category.
         is_own_kind = is_persons(mine) == is_persons(theirs)
         if is_own_kind and (mine.polarity, mine.category) != (theirs.polarity, theirs.category):
             return False
-        (title, text), (their_title, their_text) = self.words(), other.words()
-        titles = title | their_title
-        return share_most_words(title | text, their_title | their_text) and (
-            (not text - titles and not their_text - titles) or share_most_words(text - titles, their_text - titles)
-        )
+        titles = self._title | other._title
+        my_rest, their_rest = self._text - titles, other._text - titles
+        is_same_text = (not my_rest and not their_rest) or share_most_words(my_rest, their_rest)
+        return is_same_text and self._list_numbers() == other._list_numbers()
 
 
 class Originals:
@@ -348,7 +449,14 @@ def _rank_twin(hit: Hit) -> tuple[bool, int, str]:
 
 def _read_out(learning: Learning) -> tuple[str, ...]:
     """Return everything that a brief may say of a learning."""
-    return (learning.polarity, *(getattr(learning, name) for name in ("title", *PARAGRAPHS)))
+    return (
+        learning.polarity,
+        learning.title,
+        learning.context,
+        learning.observation,
+        learning.implication,
+        learning.action,
+    )
 
 
 def without_copies(learnings: Collection[Learning]) -> list[Learning]:

@@ -51,7 +51,7 @@ from learnt.model import (
 )
 from learnt.text.clean import clean, fold
 from learnt.text.shorten import shorten
-from learnt.text.titles import cut_text, cut_title, first_sentence
+from learnt.text.titles import REFUTED_PREFIX, cut_start, cut_text, cut_title, first_sentence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -154,14 +154,17 @@ def make_report(sigils: Sigils, output: str, *, attempt: str, task: str, result:
     """Return the agent's report on an attempt, or a minimal one; None if the attempt was done or interrupted."""
     if result in ("done", "interrupted"):
         return None
-    reason = f"the attempt ended as {result}{NO_REPORT}" + (f": {sigils.note}" if sigils.note else "")
-    report = sigils.failure or FailureSigil(tried="", reason=reason, error=_find_ending(output))
+    said_done = sigils.result == "done"
+    note = "" if said_done else sigils.note
+    reason = f"{REFUTED_PREFIX * said_done}the attempt ended as {result}{NO_REPORT}{note and f': {note}'}"
+    tried = sigils.note if said_done else ""
+    report = sigils.failure or FailureSigil(tried=tried, reason=reason, error=_find_ending(output))
     return Failure(attempt=attempt, task=task, suggestion=sigils.suggestion, created_at=at, **report.as_dict())
 
 
 def _find_ending(output: str) -> str:
     """Return the end of an output without marks and sigils: purging a learning must leave no copy of it here."""
-    ending = remove_marks(remove_sigils(output)).strip()[-_MAX_ENDING_LENGTH:]
+    ending = cut_start(remove_marks(remove_sigils(output)).strip(), _MAX_ENDING_LENGTH)
     return "(the output is not text)" if ending.count("\ufffd") > _MAX_UNREADABLE_SHARE * len(ending) else ending
 
 

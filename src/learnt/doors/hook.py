@@ -20,7 +20,7 @@ import sys
 import time
 
 from learnt import __version__
-from learnt.errors import InvalidValue, LearntError, NoStore, NotTrusted, TryAgain
+from learnt.errors import InvalidValue, LearntError, NoStore, NotTrusted, OldSchema, TryAgain
 from learnt.project import HOOK_LOG, Project, find_project
 from learnt.system import files, watched
 from learnt.system.files import Deadline
@@ -151,6 +151,9 @@ def _serve(here: Project, payload: dict[str, Any] | None, deadline: Deadline, be
         event = events.read_event(payload or _parse(_read_stdin(_PATIENCE_MS, deadline)), _read_option("--client"))
         _write_answer(events.tell_person(_NOT_TRUSTED) if event and event.kind == "session" else "")
         return
+    except OldSchema:
+        memory.worker.start()  # it brings the store up to date
+        raise
     _write_answer(answer)
     if event is not None and event.client:
         memory.hooks.note_fired(event, answer, began_ns)

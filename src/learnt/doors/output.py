@@ -15,6 +15,7 @@ import sys
 import time
 
 from learnt.text.clean import clean
+from learnt.text.titles import OWN_LINE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from learnt.errors import LearntError
     from learnt.model import Debrief, Learning
+    from learnt.store.mined import StoredDiscovery
 
 PURGED = "(purged)"
 NOT_KNOWN = "not known to be delivered"
@@ -67,16 +69,23 @@ def say(text: str = "") -> None:
 
 def note(text: str) -> None:
     """Print a remark on stderr."""
-    print(paint(clean(text), "dim", sys.stderr), file=sys.stderr)
+    _print_remark(paint(clean(text), "dim", sys.stderr))
 
 
 def print_error(error: LearntError, subject: str = "") -> None:
     """Print an error and its hint on stderr; `subject` is what the error is about, if the request had several parts."""
     about = f"{subject}: " if subject else ""
-    print(f"{paint('error:', 'red', sys.stderr)} {_indent(about + error.message)}", file=sys.stderr)
+    _print_remark(f"{paint('error:', 'red', sys.stderr)} {_indent(about + error.message)}")
     if error.hint:
         # A hint is ours, and may contain lines for a file, where an indent would matter.
-        print(f"\n{paint('hint:', 'cyan', sys.stderr)} {clean(error.hint)}", file=sys.stderr)
+        _print_remark(f"\n{paint('hint:', 'cyan', sys.stderr)} {clean(error.hint)}")
+
+
+def _print_remark(text: str) -> None:
+    """Print a text on stderr; inside an attempt of `learnt work`, its lines are marked as ours."""
+    if os.environ.get("LEARNT_TASK"):
+        text = "\n".join(f"{OWN_LINE}{line}" for line in text.split("\n") if line)
+    print(text, file=sys.stderr)
 
 
 def _indent(text: str) -> str:
@@ -189,6 +198,13 @@ def describe_debrief(debrief: Debrief, *, has_given_task: bool, verbose: bool) -
     lines += [f"  {name}: {', '.join(ids)}" for name, ids in parts.items() if ids]
     lines += [f"  secrets redacted: {debrief.redactions}"] if debrief.redactions else []
     return [*lines, *(f"  ignored: {reason}" for reason in debrief.ignored if verbose)]
+
+
+def describe_discovery(stored: StoredDiscovery, titles: Mapping[str, str]) -> str:
+    """Return a sentence that says what became of a discovery."""
+    if stored.learning:
+        return f"Kept {stored.id}: learnt {stored.learning}: {titles.get(stored.learning, PURGED)}"
+    return f"Kept {stored.id}; no learning: {stored.skipped}"
 
 
 def describe_mark(learning: Learning, *, helpful: bool) -> str:

@@ -11,7 +11,6 @@ from learnt.brief.render import (
     Content,
     Index,
     Loop,
-    Past,
     Shown,
     fit,
     render,
@@ -35,13 +34,12 @@ from learnt.model import (
     digest,
     new_id,
 )
-from learnt.recall.find import Source, Wanted, find_each, highlights
+from learnt.recall.find import Source, Wanted, find_each
 from learnt.settings import Settings
 from learnt.store import PATIENCE_MS, happened, learnings, tasks
 from learnt.store.index import Filter
 from learnt.text.clean import clean, fold
 from learnt.text.redact import redact
-from learnt.text.times import HOUR_MS
 from learnt.text.triggers import Situation
 from learnt.text.words import estimate_tokens
 from learnt.weigh.confidence import impact
@@ -51,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from learnt.brief.render import Unfinished
+    from learnt.brief.render import Past, Unfinished
     from learnt.flow.context import Context
     from learnt.flow.task_parts import TaskPart
     from learnt.recall.find import Encoded
@@ -62,13 +60,11 @@ _MAX_TRUSTED = 20
 _MAX_DOUBTED = 10
 _MAX_OWN = 10
 _ENOUGH_TRUSTED = 10
-_MAX_LEFT_OUT = 5
-_MAX_PINNED = 10
+_MAX_LEFT_OUT, _MAX_PINNED = 5, 10
 PINNED = "pinned"
 STANDING = "stands at the beginning of this brief"
 UNCERTAIN = "does not fit every errand that the agent may have"
 SHOWN_BEFORE = "shown before in this conversation"
-_RECENT_MS = 2 * HOUR_MS
 
 
 class SearchRequest(Value):
@@ -96,6 +92,7 @@ class BriefRequest(Value):
     """A request for a brief; the fields are the keywords of `Memory.brief`."""
 
     text: str
+    id: str = ""  # of an earlier brief that is put together again, perhaps within a transaction; it takes up tokens
     or_else: tuple[str, ...] = ()
     """What the task may be instead, if it is not certain: only learnings that each text alone would be given, are."""
     agent: str = ""
@@ -179,7 +176,7 @@ def search(context: Context, request: SearchRequest) -> list[Hit]:
     (hits,) = _find_everywhere(context, situation, which, [Wanted(which=which, limit=request.limit)], **how)
     if request.asked_by:
         _count_search(context, request.asked_by)
-    return [hit.replace(highlights=highlights(hit)) for hit in hits]
+    return hits
 
 
 def _weigh_meaning(context: Context, request: SearchRequest) -> tuple[float, float]:
@@ -207,12 +204,12 @@ def _encode(context: Context, text: str, *, weight: float) -> Encoded | None:
 def brief(context: Context, request: BriefRequest) -> Brief:
     """Return what an agent should know before this task, and store the receipt; the text may be empty."""
     request = _without_secrets(context, request)
-    if request.asked_by != "hook":  # a hook has done it within its deadline
+    if request.asked_by != "hook" and not request.id:  # a hook has done it within its deadline
         take_over_edits(context)
     now = context.clock()
     task = task_for(context, request, now=now)
     situation, parts = _read_task(context, task, request)
-    already_given = _known_before(context, task if request.only_new else None, request.beside)
+    already_given = _known_before(context, task if request.only_new else None, request)
     opening = request.opening or Opening()
     already_given |= {hit.learning.id: STANDING for hit in opening.hits}
     hits, reasons = _recall(context, situation, task, already_given, request, parts=parts)
@@ -399,21 +396,18 @@ def _rules(context: Context, max_learnings: int | None) -> Rules:
 
 def _content(context: Context, task: Task, choices: Sequence[Choice], request: BriefRequest, *, now: int) -> Content:
     """Return the full content of a brief for a task."""
-    shown = [Shown(learning=choice.hit.learning, on_trial=choice.on_trial) for choice in choices if not choice.left_out]
-    past, loop = _past_attempts(context, task, now=now)
+    chosen = (choice for choice in choices if not choice.left_out)
+    shown = [Shown(learning=one.hit.learning, on_trial=one.on_trial, newer=one.newer) for one in chosen]
+    past, loop, is_stuck = _past_attempts(context, task, now=now)
     return Content(
-        id=new_id("brief", now),
+        id=request.id or new_id("brief", now),
         now_ms=now,
         learnings=tuple(shown),
         attempts=past,
         loop=loop.replace(model=request.model, model_reason=request.model_reason),
-        stuck=bool(loop.failures) and _is_stuck(context, task),
+        stuck=is_stuck,
         ask=request.ask,
     )
-
-
-def _is_stuck(context: Context, task: Task) -> bool:
-    return load_module("tasks").find_stuck(context, task) is not None  # only after failures, which a hook never sees
 
 
 def _find_everywhere(
@@ -538,29 +532,15 @@ def _taught_by_failures(context: Context, task: Task, which: Filter, parts: Sequ
     return [*hits, *(hit.replace(part="failure") for some in found for hit in some)]
 
 
-def _past_attempts(context: Context, task: Task, *, now: int) -> tuple[tuple[Past, ...], Loop]:
-    """Return the failed attempts at a task, newest first, and the state of its loop; a conversation has neither."""
-    database = context.store.database
-    attempts = tasks.attempts(database, task.id)
-    if not attempts or task.type == "session":
-        return (), Loop()
-    reports = tasks.failures(database, task.id)
-    past = [
-        Past(number=attempt.number, result=attempt.result, model=attempt.model, failure=reports[attempt.id])
-        for attempt in attempts
-        if attempt.id in reports and not reports[attempt.id].archived_at
-    ]
-    counting = tasks.since_fresh(task, attempts)
-    before = attempts[len(counting) :]
-    recent = tasks.results_since(database, now - _RECENT_MS)
-    loop = Loop(
-        attempts=len(attempts),
-        failures=sum(attempt.result != "interrupted" for attempt in counting),
-        anew=bool(before) and before[0].result != "done",
-        recent=len(recent),
-        recent_done=recent.count("done"),
-    )
-    return tuple(past), loop
+def _past_attempts(context: Context, task: Task, *, now: int) -> tuple[tuple[Past, ...], Loop, bool]:
+    """Return the approaches that failed, the state of a task's loop, and whether it is stuck; nothing of it for a
+    conversation."""
+    attempts = tasks.attempts(context.store.database, task.id) if task.type != "session" else []
+    if not attempts:
+        return (), Loop(), False
+    module = load_module("past_attempts")  # a hook never needs it
+    past, loop = module.read_past(context, task, attempts, now=now)
+    return past, loop, bool(loop.failures) and module.is_stuck(context, task)
 
 
 def _count_search(context: Context, asker: str) -> None:
@@ -583,11 +563,11 @@ def _count_search(context: Context, asker: str) -> None:
         database.wait_at_most(wait_ms)
 
 
-def _known_before(context: Context, task: Task | None, beside: Sequence[str]) -> dict[str, str]:
+def _known_before(context: Context, task: Task | None, request: BriefRequest) -> dict[str, str]:
     """Return the learnings that the agent already has, each with the reason for leaving it out."""
-    seen = injected(context, task.id, since=task.fresh_since) if task else ()
+    seen = injected(context, task.id, since=task.fresh_since, agent=request.agent) if task else ()
     reasons = dict.fromkeys(seen, SHOWN_BEFORE)
-    return reasons | dict.fromkeys(beside, "stands in the learnings file of the prompt")
+    return reasons | dict.fromkeys(request.beside, "stands in the learnings file of the prompt")
 
 
 def _hidden_categories(context: Context, agent: str) -> tuple[str, ...]:

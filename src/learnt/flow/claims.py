@@ -6,24 +6,30 @@ in one transaction, so a task is done only once, however many workers die.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
+from learnt.errors import InvalidValue
+from learnt.flow import money
 from learnt.flow.context import Context
 from learnt.flow.injections import injected
-from learnt.flow.tasks import failed_attempts, next_number, set_status, settle
+from learnt.flow.money import Budget, Refused
+from learnt.flow.tasks import failed_attempts, next_number, normalise_failure, set_status, settle, waiting_or_ready
 from learnt.model import TEXT_LIMIT, Attempt, Claim, Task, Value, new_id, text_id
 from learnt.store import happened, reviews, tasks
 from learnt.store.reviews import Escalation
-from learnt.strategy.choose_model import Facts, ModelChoice, choose
+from learnt.store.spending import spent_on_attempts
+from learnt.strategy.choose_model import Facts, ModelChoice, choose, find_model
 from learnt.strategy.figures import Figure, PastAttempt, Share, TrackRecord, make_figures
 from learnt.strategy.stuck import Stuck, find_stuck_run
-from learnt.text.titles import normalised_error
 from learnt.text.words import words
 
 # How many past attempts are considered when a model is chosen; older attempts say little about today's models.
 _MAX_ATTEMPTS = 2_000
 _RECENT_ATTEMPTS = 20
 _MIN_LIKENESS = 0.2
+_DRAWS = 40
+_NO_BUDGET = Budget()
 
 
 class ModelOverview(Value):
@@ -32,6 +38,9 @@ class ModelOverview(Value):
     figures: tuple[Figure, ...]
     by_type: tuple[Figure, ...]
     choices: tuple[tuple[str, ModelChoice], ...]
+    """The model with which most new tasks of each type would start."""
+    draws: Mapping[str, Mapping[str, float]]
+    """For each type, the share of new tasks that would start with each model."""
 
 
 class Work:
@@ -58,22 +67,90 @@ class Work:
         """Return whether a brief for any of these tasks has contained a learning since the given time."""
         return happened.any_injected(self._store.database, tasks, since=since)
 
-    def claim(self, *, worker: str, host: str, pid: int, only: Sequence[str] | None = None) -> Claim | None:
-        """Claim the task that has been ready longest for one attempt; return None if no task is ready.
+    def claim(
+        self,
+        *,
+        worker: str,
+        host: str,
+        pid: int,
+        only: Sequence[str] | None = None,
+        without: Sequence[str] = (),
+        budget: Budget = _NO_BUDGET,
+    ) -> Claim | Refused | None:
+        """Claim the task whose turn it is for one attempt, and reserve what the attempt may cost.
 
-        `only` restricts the choice to these tasks.
+        Return None if no task is ready, or the task whose attempt would cost too much. `only` restricts the choice to
+        these tasks; tasks in `without` are ignored.
         """
-        now = self._now()
-        claim = Claim(
-            attempt=new_id("attempt", now),
-            worker=worker,
-            host=host,
-            pid=pid,
-            started_at=now,
-            held_until=self._lease(now),
-        )
+        while True:
+            task = tasks.find_oldest_ready(
+                self._store.database, only=only, without=without, breadth=self._settings.work_order == "breadth"
+            )
+            if task is None:
+                return None
+            choice = self._try_to_choose(task)
+            now = self._now()
+            claim = Claim(
+                attempt=new_id("attempt", now),
+                task=task.id,
+                worker=worker,
+                host=host,
+                pid=pid,
+                model=choice.model,
+                model_reason=choice.reason,
+                price_usd=money.price_of(self._context, choice.model),
+                started_at=now,
+                held_until=self._lease(now),
+            )
+            with self._store.transaction():
+                refused = money.reserve(self._context, task, claim, budget)
+                if refused is None and tasks.claim_ready(self._store.database, claim):
+                    return claim
+                if refused is not None and refused.only_task:
+                    self._ask_person(tasks.get(self._store.database, task.id, for_update=True), refused.reason)
+            if refused is not None:
+                return refused
+            money.record(claim, cost_usd=0.0)  # another worker was faster
+
+    def _try_to_choose(self, task: Task) -> ModelChoice:
+        """Return the model for the next attempt at a task; if none can be chosen, the attempt itself reports that."""
+        try:
+            return self.choose_model(task)
+        except InvalidValue:
+            return ModelChoice(model="", reason="")
+
+    def _ask_person(self, task: Task, reason: str) -> None:
+        """Within a transaction: escalate a ready task that costs too much."""
+        if task.status == "ready":
+            now = self._context.clock()
+            set_status(self._context, task, "escalated")
+            escalation = Escalation(
+                id=new_id("esc", now), subject=task.id, question=reason[:TEXT_LIMIT], created_at=now
+            )
+            reviews.add_escalation(self._store.database, escalation)
+
+    def now(self) -> int:
+        """Return the time by the clock that all workers share, in milliseconds."""
+        return self._now()
+
+    def spent(self, since: int) -> float:
+        """Return what the project's attempts since a moment have cost, or may still cost, by price."""
+        return sum(spent_on_attempts(self._store.database, since=since).values())
+
+    def record_cost(self, claim: Claim, *, cost_usd: float) -> None:
+        """Record what an attempt has cost, for the daily cap of all projects of the user."""
+        money.record(claim, cost_usd=cost_usd)
+
+    def give_back(self, claim: Claim) -> bool:
+        """Release a task without an attempt, as if it had not been claimed; return False if the claim is lost."""
         with self._store.transaction():
-            return tasks.claim_oldest_ready(self._store.database, claim, only=only)
+            task = tasks.get(self._store.database, claim.task, for_update=True)
+            if tasks.release_claim(self._store.database, task=task.id, attempt=claim.attempt) is None:
+                return False
+            if task.status == "running":
+                set_status(self._context, task, waiting_or_ready(self._store.database, task.id))
+        money.record(claim, cost_usd=0.0)
+        return True
 
     def update(self, claim: Claim) -> Claim | None:
         """Renew a claim and store facts about its agent; return None if the claim is lost."""
@@ -81,21 +158,17 @@ class Work:
         with self._store.transaction():
             return renewed if tasks.update_claim(self._store.database, renewed) else None
 
-    def escalate(self, claim: Claim, reason: str) -> Escalation:
-        """Release a task that cannot be started, and escalate it to a person."""
+    def escalate(self, claim: Claim, reason: str, **detail: str) -> Escalation:
+        """Release a task that cannot be started, and escalate it to a person; `detail` is stored with the question."""
         now = self._context.clock()
         escalation = Escalation(
             id=text_id("esc", claim.attempt),
             subject=claim.task,
             question=f"It cannot be begun: {reason}"[:TEXT_LIMIT],
-            detail={"attempt": claim.attempt},
+            detail={"attempt": claim.attempt, **detail},
             created_at=now,
         )
-        if self.release_interrupted(claim):
-            with self._store.transaction():
-                task = tasks.get(self._store.database, claim.task, for_update=True)
-                set_status(self._context, task, "escalated")
-                reviews.add_escalation(self._store.database, escalation)
+        self.release_interrupted(claim, escalation=escalation)
         return escalation
 
     def renew(self, claim: Claim) -> Claim | None:
@@ -115,8 +188,10 @@ class Work:
         now = self._now()
         return [claim for claim in self.claims() if claim.held_until < now]
 
-    def release_interrupted(self, claim: Claim, *, only_if_lapsed: bool = False) -> bool:
-        """Record an interrupted attempt and release its task; return False if the claim is no longer held."""
+    def release_interrupted(
+        self, claim: Claim, *, only_if_lapsed: bool = False, escalation: Escalation | None = None
+    ) -> bool:
+        """Record an interrupted attempt and release its task, or escalate it; return False if the claim is lost."""
         now = self._now()
         with self._store.transaction():
             task = tasks.get(self._store.database, claim.task, for_update=True)
@@ -135,35 +210,66 @@ class Work:
                 model_reason=released.model_reason,
                 started_at=claim.started_at,
                 duration_ms=max(0, now - claim.started_at),
+                price_usd=released.price_usd if released.agent_pid else None,
             )
             tasks.add_attempt(self._store.database, attempt, None)
             if task.status == "running":
                 settle(self._context, task, attempt, next_model="", at=self._context.clock(), claimed=True)
+            if escalation is not None:
+                set_status(self._context, tasks.get(self._store.database, task.id), "escalated")
+                reviews.add_escalation(self._store.database, escalation)
+        if attempt.price_usd is None:
+            money.record(claim, cost_usd=0.0)
         return True
 
     def choose_model(self, task: Task) -> ModelChoice:
         """Return the model for the next attempt at a task, and why; the client's default if none are configured."""
-        is_fixed = self._settings.strategy == "fixed" or not self._settings.models
-        fixed = task.model or (self._settings.work_model if is_fixed else "")
         if not self._settings.models:
+            fixed = task.model or self._settings.work_model
             reason = f"{fixed} is named" if fixed else "no models are configured"
             return ModelChoice(model=fixed, reason=reason, last=True)
-        record, facts = self._facts(task)
+        return self._choose(task, *self._facts(task))
+
+    def _choose(self, task: Task, record: TrackRecord, facts: Facts) -> ModelChoice:
+        is_fixed = self._settings.strategy == "fixed"
+        fixed = task.model or (self._settings.work_model if is_fixed else "")
         strategy = "fixed" if task.model else self._settings.strategy
         # The hint is ignored if a person chose a model, or if the hinted model has failed at this task.
         hint = "" if task.model or task.next_model in facts.failures else task.next_model
         return choose(strategy, self._settings.models, record, facts, hint=hint, fixed=fixed)
 
+    def check_model(self, name: str) -> None:
+        """Raise unless a task can be given this model: its name, or parts of it that only one model has."""
+        if self._settings.models:
+            find_model(name, self._settings.models)
+
     def model_overview(self, *, types: Sequence[str] = ()) -> ModelOverview:
         """Return each model's statistics, and the choice for a new task of each type."""
         outcomes = self._outcomes()
         kinds = list(types) or sorted({outcome.type for outcome in outcomes} | {"implement"})
-        fresh = [Task(id=new_id("task", self._context.clock()), title="-", type=kind) for kind in kinds]
+        drawn = {kind: self._draw_choices(kind) for kind in kinds}
+        counts = {kind: Counter(choice.model for choice in choices) for kind, choices in drawn.items()}
+        usual = {kind: counts[kind].most_common(1)[0][0] for kind in kinds}
         return ModelOverview(
             figures=tuple(make_figures(outcomes)),
             by_type=tuple(make_figures(outcomes, by_type=True)),
-            choices=tuple((task.type, self.choose_model(task)) for task in fresh),
+            choices=tuple(
+                (kind, next(choice for choice in choices if choice.model == usual[kind]))
+                for kind, choices in drawn.items()
+            ),
+            draws={
+                kind: {model: number / _DRAWS for model, number in count.most_common()}
+                for kind, count in counts.items()
+            },
         )
+
+    def _draw_choices(self, kind: str) -> list[ModelChoice]:
+        """Return the choices for new tasks of a type: to explore, `learned` does not always choose the same model."""
+        fresh = Task(id="task_new", title="-", type=kind)
+        if not self._settings.models:
+            return [self.choose_model(fresh)] * _DRAWS
+        record, facts = self._facts(fresh)
+        return [self._choose(fresh, record, facts.replace(task=f"{kind} {draw}")) for draw in range(_DRAWS)]
 
     def stuck_run(self, attempts: Sequence[str]) -> Stuck | None:
         """Return why a run should stop, and the learnings that the failed tasks share; None if it should continue.
@@ -172,7 +278,11 @@ class Work:
         """
         wanted = set(attempts)
         outcomes = [outcome for outcome in reversed(self._outcomes()) if outcome.attempt in wanted]
-        outcomes = [outcome.replace(error=normalised_error(outcome.error_text)) for outcome in outcomes]
+        errors = [normalise_failure(outcome.error_text) for outcome in outcomes]
+        outcomes = [
+            outcome.replace(error=error, error_text=line)
+            for outcome, (error, line) in zip(outcomes, errors, strict=True)
+        ]
         learnings_by_task = {
             task: [id for id, held_out in injected(self._context, task).items() if not held_out]
             for task in {outcome.task for outcome in outcomes}

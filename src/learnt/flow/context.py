@@ -63,6 +63,8 @@ GOALS_FOLDER = "learnings"
 GOAL_FILES = ("task_group", "both")
 """The strategies with which each goal has a learnings file."""
 SEEN_FOLDER = "seen"
+_DUE_FOLDER = "due"
+_BEGUN_FOLDER = "consolidating"
 _MAX_ROWS = 1_000_000_000
 
 
@@ -280,12 +282,14 @@ def open_project(
     if wait_ms is not None:
         # Writes to a mirror cannot be spooled instead, so they may wait until the hook's deadline.
         patience = {True: settings.hook_deadline_ms if mirrored else settings.wait_ms, False: wait_ms}
-        places = [place.replace(wait_ms=patience[bool(place.address)], skip_long_spool=mirrored) for place in places]
+        places = [place.replace(wait_ms=patience[bool(place.address)], is_hurried=mirrored) for place in places]
     context = Context(places, configuration=configuration, clock=clock, mirrored=mirrored, root=project.root)
     context.remarks = [*_describe_ignored(configuration, files[-1]), *remarks]
     context.mistake = mistake
     context.settings_files = files
     context.standing = standing
+    if not mirrored and os.path.lexists(journal_note(context)):
+        load_module("consolidation_record").recover(context)
     return context
 
 
@@ -404,19 +408,19 @@ def is_upkeep_due(context: Context) -> bool:
 
     If a store has had no upkeep yet, the first day starts now.
     """
-    place = context.store.place
-    if not os.path.isdir(place.folder) or context.store.database.read_only:
-        return False
-    note = os.path.join(place.folder, _TIDIED)
     now = context.clock()
     try:
+        place = context.store.place
+        if not os.path.isdir(place.folder) or context.store.database.read_only:
+            return False
+        note = os.path.join(place.folder, _TIDIED)
         noted = check_file(note)
         # A note from the future was left by a clock that was wrong.
         if noted is not None and now - DAY_MS < noted.st_mtime * 1000 <= now + DAY_MS:
             return False
         touch_private(note, at_s=now / 1000)
-    except OSError:
-        return False
+    except (LearntError, OSError):
+        return False  # a command must not fail because of its upkeep
     return noted is not None
 
 
@@ -447,6 +451,16 @@ def seen_note(folder: str, path: str) -> str:
     except OSError:
         return ""
     return os.path.join(folder, SEEN_FOLDER, f"{digest(path)[:16]}-{status.st_size}-{status.st_mtime_ns}")
+
+
+def due_note(context: Context) -> str:
+    """Return the path of the file in which the worker says whether consolidation is due in this worktree."""
+    return os.path.join(context.store.place.folder, _DUE_FOLDER, digest(context.root)[:16])
+
+
+def journal_note(context: Context) -> str:
+    """Return the path of the file that says that a consolidation was begun in this worktree, and not ended."""
+    return os.path.join(context.store.place.folder, _BEGUN_FOLDER, digest(context.root)[:16])
 
 
 def note_try(context: Context) -> bool:

@@ -106,6 +106,7 @@ def debrief(context: Context, output: AgentOutput) -> Debrief:
         started_at=now,
         duration_ms=output.duration_ms,
         cost_usd=output.cost_usd,
+        price_usd=claim.price_usd if claim and claim.agent_pid else None,
         tokens_in=output.tokens if output.tokens_in is None else output.tokens_in,
         tokens_out=output.tokens_out,
         branch=context.redact_line(head_branch(context.root) if context.root else ""),
@@ -297,6 +298,8 @@ def _report(reading: _Reading, task: Task) -> Failure | None:
         reading.sigils, record.output, attempt=record.attempt.id, task=task.id, result=reading.result, at=record.at
     )
     verified = dict(record.verified)
+    if failure and verified and not failure.tried and reading.sigils.result == "done":
+        verified.setdefault("tried", reading.sigils.note)
     if reading.sigils.failure and verified.get("reason", "").startswith(AGENT_ENDED_PREFIX):
         del verified["reason"]  # the agent's own reason says more than how its process ended
     return failure and failure.replace(**verified)

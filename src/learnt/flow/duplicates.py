@@ -1,4 +1,4 @@
-"""Duplicates: pairs of active learnings that say the same are proposed to a person, who decides which one stays.
+"""Duplicates: where two active learnings say the same, or the newer one replaces the older, a person decides.
 
 The daily upkeep compares the learnings that were added since the last time with the most similar ones, a bounded number
 in each run. A pair is asked about once, whatever the answer, and only so many questions are open at a time.
@@ -7,13 +7,16 @@ in each run. A pair is asked about once, whatever the answer, and only so many q
 from __future__ import annotations
 
 import time
+from functools import partial
+from typing import Any
 
+from learnt.consolidate.overlap import compare_by_table
 from learnt.flow.context import Context
 from learnt.flow.folding import find_similar
-from learnt.model import Learning, text_id
+from learnt.model import PARAGRAPHS, Learning, text_id
 from learnt.store import Store, learnings, mined, reviews
 from learnt.store.reviews import DUPLICATE, Escalation
-from learnt.weigh.compare import REPEATS
+from learnt.weigh.compare import REPEATS, SUPERSEDES, Verdict
 from learnt.weigh.confidence import is_persons
 
 MAX_OPEN = 20
@@ -45,25 +48,36 @@ def _ask_about(context: Context, store: Store, id: str) -> int:
     learning = learnings.find(store.database, id)
     if learning is None or learning.status != "active":
         return 0
-    for similar in find_similar(store.database, learning, limit=_MAX_SIMILAR, is_stored=True):
-        if similar.verdict == REPEATS and similar.learning.status == "active":
-            stays, goes = sorted((learning, similar.learning), key=_rank)
+    how: dict[str, Any] = {"limit": _MAX_SIMILAR, "is_stored": True, "measure": compare_by_table}
+    for similar in find_similar(store.database, learning, **how):
+        other, verdict = similar.learning, similar.verdict
+        if verdict in (REPEATS, SUPERSEDES) and other.status == "active":
             with store.transaction():
-                return reviews.add_escalation(store.database, _question(stays, goes, at=context.clock()))
+                return reviews.add_escalation(store.database, _ask(learning, other, verdict, at=context.clock()))
     return 0
 
 
-def _rank(learning: Learning) -> tuple[object, ...]:
-    """Sort the learning first that should stay: a person's, a pinned, a proven, then the older one."""
+def _ask(learning: Learning, other: Learning, verdict: Verdict, *, at: int) -> Escalation:
+    """Return the question which of two learnings stays."""
+    if verdict == SUPERSEDES:
+        goes, stays = sorted((learning, other), key=lambda one: (one.created_at, one.id))
+        return _question(stays, goes, f"“{stays.title}” seems to replace “{goes.title}” ({verdict.reason}).", at=at)
+    stays, goes = sorted((learning, other), key=partial(_rank, prefers_fuller=verdict.is_estimate))
+    return _question(stays, goes, f"“{stays.title}” and “{goes.title}” say the same.", at=at)
+
+
+def _rank(learning: Learning, *, prefers_fuller: bool) -> tuple[object, ...]:
+    """Sort the learning first that should stay: a person's, a pinned, a proven, then the fuller or the older one."""
     helped = learning.times_helpful - learning.times_not_helpful
-    return (not is_persons(learning), not learning.pinned, -helped, learning.created_at, learning.id)
+    length = sum(len(getattr(learning, name)) for name in ("title", *PARAGRAPHS)) if prefers_fuller else 0
+    return (not is_persons(learning), not learning.pinned, -helped, -length, learning.created_at, learning.id)
 
 
-def _question(stays: Learning, goes: Learning, *, at: int) -> Escalation:
+def _question(stays: Learning, goes: Learning, reason: str, *, at: int) -> Escalation:
     return Escalation(
         id=text_id("esc", " ".join((DUPLICATE, *sorted((stays.id, goes.id))))),
         subject=stays.id,
-        question=f"“{stays.title}” and “{goes.title}” say the same. Should only the first one stay?",
+        question=f"{reason} Should only the first one stay?",
         detail={"what": DUPLICATE, "other": goes.id},
         created_at=at,
     )

@@ -10,6 +10,9 @@ learning on trial that says more than itself either: it would speak for what it 
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
+from learnt.consolidate.overlap import LearningContent, judge
 from learnt.flow.marks import note_repetition, source_of
 from learnt.mine.quality import can_heal
 from learnt.model import CUE_LIMIT, TAG_LIMIT, Learning, Triggers, Value
@@ -17,7 +20,7 @@ from learnt.recall.find import find_nearest
 from learnt.store import evidence, learnings, mined
 from learnt.store.index import Filter
 from learnt.store.learnings import SIMILAR_TO, Change
-from learnt.weigh.compare import REPEATS, SUPERSEDES, UNRELATED, Verdict, compare_meanings, read
+from learnt.weigh.compare import REPEATS, SUPERSEDES, UNRELATED, Verdict, compare_meanings
 from learnt.weigh.confidence import STATEMENT_FIELDS, is_copied
 
 TYPE_CHECKING = False
@@ -25,11 +28,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    from learnt.consolidate.overlap import Likeness
     from learnt.flow.context import Context, Talk
-    from learnt.model import Discovery
+    from learnt.model import Discovery, Hit
     from learnt.store.database import Database
 
 _MAX_COMPARED = 10
+_MAX_NAMES = 60
 _TASKS_TO_PROPOSE = 2
 _MAX_REASON_LENGTH = 200
 _LISTS = {"tags": TAG_LIMIT, "cues": CUE_LIMIT}
@@ -56,30 +61,42 @@ def find_similar(
     limit: int = _MAX_COMPARED,
     is_stored: bool = False,
     near_too: bool = False,
+    measure: Likeness | None = None,
 ) -> list[Similar]:
     """Return the known learnings that resemble a learning, whatever their status: repeated ones first, then by score.
 
     Learnings that are near and say something else are left out, or with `near_too` come last. A learning that is not
-    stored is the newest.
+    stored is the newest. With `measure`, verdicts are also estimated by likeness, for people to decide on.
     """
-    text = f"{learning.title} {learning.action}"
-    hits = find_nearest(database, text, Filter(status=None), limit=max(limit, _MAX_COMPARED) + 1)
-    meaning = read(learning)
+    content = LearningContent(learning)
     compared = []
-    for hit in (hit for hit in hits if hit.learning.id != learning.id):
-        other = hit.learning
-        pair = (read(other), meaning)
-        is_newer = is_stored and (other.created_at, other.id) > (learning.created_at, learning.id)
-        verdict = compare_meanings(*(pair[::-1] if is_newer else pair))
+    for hit in _find_candidates(database, content, limit=max(limit, _MAX_COMPARED)):
+        pair = (LearningContent(hit.learning), content)
+        is_newer = is_stored and _order(hit.learning) > _order(learning)
+        older, newer = pair[::-1] if is_newer else pair
+        verdict = judge(older, newer, measure=measure) if measure else compare_meanings(older.meaning, newer.meaning)
         if near_too or verdict != UNRELATED:
-            compared.append(Similar(learning=other, verdict=verdict, relevance=hit.relevance))
-    return sorted(compared, key=_rank)[:limit]
+            compared.append(Similar(learning=hit.learning, verdict=verdict, relevance=hit.relevance))
+    related = sorted((similar for similar in compared if similar.verdict != UNRELATED), key=_rank)
+    return [*related, *(similar for similar in compared if similar.verdict == UNRELATED)][:limit]
+
+
+def _find_candidates(database: Database, content: LearningContent, *, limit: int) -> list[Hit]:
+    """Return the learnings nearest to what a learning says, and in turn those nearest to what it names."""
+    learning, named = content.learning, content.meaning.specifics
+    texts = [f"{learning.title} {learning.action}", *([" ".join(sorted(named)[:_MAX_NAMES])] if named else [])]
+    found = [find_nearest(database, text, Filter(status=None), limit=limit + 1) for text in texts]
+    in_turn = (hit for hits in zip_longest(*found) for hit in hits if hit)
+    return [*{hit.learning.id: hit for hit in in_turn if hit.learning.id != learning.id}.values()]
+
+
+def _order(learning: Learning) -> tuple[int, str]:
+    return learning.created_at, learning.id
 
 
 def _rank(similar: Similar) -> tuple[object, ...]:
     learning, verdict = similar.learning, similar.verdict
-    relation = (verdict == UNRELATED, verdict != REPEATS)
-    return (*relation, learning.status != "active", -verdict.score, learning.created_at, learning.id)
+    return (verdict != REPEATS, learning.status != "active", -verdict.score, learning.created_at, learning.id)
 
 
 def add_or_repeat(

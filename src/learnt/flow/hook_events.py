@@ -365,7 +365,7 @@ class Conversation:
 
         The client says so, or the transcript begins with a brief for another conversation.
         """
-        origin = find_origin(self.context, self.id, self.event.transcript)
+        origin = find_origin(self.context, self.id, self.event)
         if origin:
             self._task = self._new_task().replace(based_on=origin)
             self.context.store.record(ForkRecord(task=self._task))

@@ -6,8 +6,9 @@ in the new transcript.
 
 from __future__ import annotations
 
+import os
 import re
-from time import perf_counter_ns
+import time
 
 from learnt.store import happened, tasks
 from learnt.system.files import read_transcript_end
@@ -18,11 +19,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
+    from learnt.clients.kit.events import HookEvent
     from learnt.flow.context import Context
     from learnt.flow.warnings import CallWarning
     from learnt.model import Brief, Learning, Task
 
 _MAX_BRIEFS = 20
+_MAX_TRANSCRIPTS = 20
+_TOLERANCE_S = 2  # a client rounds, and a hook takes a moment to start
 
 
 def record(
@@ -38,7 +42,7 @@ def record(
     `began_ns` is when work on the brief began, by `time.perf_counter_ns`; by default, when the brief was created.
     `warning` is the warning that the brief contains.
     """
-    spent = context.clock() - brief.created_at if began_ns is None else (perf_counter_ns() - began_ns) // 1_000_000
+    spent = context.clock() - brief.created_at if began_ns is None else (time.perf_counter_ns() - began_ns) // 1_000_000
     age_s = context.store.age_s()
     receipt = brief.receipt if age_s is None else {**brief.receipt, "mirror_age_s": age_s}
     brief = brief.replace(duration_ms=max(0, spent), receipt=receipt, delivery=happened.delivery_of(brief.asked_by))
@@ -57,11 +61,14 @@ def confirm_delivery(context: Context, id: str) -> list[str]:
     return counted
 
 
-def injected(context: Context, task: str, *, since: int = 0, missed_too: bool = False) -> dict[str, bool]:
+def injected(
+    context: Context, task: str, *, since: int = 0, missed_too: bool = False, agent: str = ""
+) -> dict[str, bool]:
     """Return the learnings that a task was given since the given time, and whether each was held out.
 
     A learning whose brief is known not to have been delivered is left out, unless `missed_too` is set. A conversation
-    that began as a copy of another one has what that one was given.
+    that began as a copy of another one has what that one was given. With `agent`, what only other roles got is left
+    out.
     """
     # Read the spool first, because a replay may move records to the database meanwhile.
     pending = context.store.pending_briefs(task) if task else ()
@@ -71,6 +78,9 @@ def injected(context: Context, task: str, *, since: int = 0, missed_too: bool = 
     if origin:
         held_out_by_id |= happened.injected(database, origin.id, since=origin.fresh_since, missed_too=missed_too)
     held_out_by_id |= happened.injected(database, task, since=since, missed_too=missed_too)
+    if agent and held_out_by_id:
+        for id in tasks.list_given_to_others(database, task, agent, since=since):
+            held_out_by_id.pop(id, None)
     for record in pending:
         injections = record.given.brief.injections
         held_out_by_id |= {entry.learning: entry.held_out for entry in injections if entry.injected_at >= since}
@@ -113,11 +123,39 @@ def _with_origin(task: Task) -> list[str]:
     return [task.id, *copied]
 
 
-def find_origin(context: Context, task: str, transcript: str) -> str:
-    """Return the other conversation that was given the last brief in a transcript; empty if there is none."""
-    briefs = _list_briefs(transcript)
+def find_origin(context: Context, task: str, event: HookEvent) -> str:
+    """Return the other conversation that was given the last brief in a transcript; empty if there is none.
+
+    A fork of Claude Code's has no transcript yet when it begins, so the one that it continues is read.
+    """
+    briefs = _list_briefs(event.transcript)
+    if not briefs and event.idle_s is not None:
+        answered_s = context.clock() // 1000 - event.idle_s
+        briefs = _list_briefs(_find_answered(event.transcript, answered_s)) if event.source == "fork" else []
     tasks = happened.tasks_of(context.store.database, briefs) if briefs else {}
     return next((tasks[brief] for brief in briefs if tasks.get(brief, task) != task), "")
+
+
+def _find_answered(transcript: str, answered_s: int) -> str:
+    """Return the transcript beside this one whose last answer is of this time; empty if none is, or several are."""
+    since_s, until_s = answered_s - _TOLERANCE_S, answered_s + _TOLERANCE_S
+    times = [time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second)) for second in range(since_s, until_s + 1)]
+    try:
+        with os.scandir(os.path.dirname(transcript)) as entries:
+            changed = {entry.path: entry.stat().st_mtime for entry in entries if entry.name.endswith(".jsonl")}
+    except (OSError, ValueError):
+        return ""
+    # The one that is wanted changed last at about that time, unless it is still open.
+    others = sorted((path for path in changed if changed[path] >= since_s), key=changed.__getitem__)
+    found = [path for path in others[:_MAX_TRANSCRIPTS] if _has_answered(path, times)]
+    return found[0] if len(found) == 1 else ""
+
+
+def _has_answered(transcript: str, times: list[str]) -> bool:
+    """Return whether the last answer in a transcript is of one of these times."""
+    lines = reversed(read_transcript_end(transcript).split(b"\n"))
+    last = next((line for line in lines if b'"type":"assistant"' in line), b"")
+    return any(f'"timestamp":"{at}'.encode() in last for at in times)
 
 
 def _list_briefs(transcript: str) -> list[str]:

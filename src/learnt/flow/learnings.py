@@ -5,6 +5,7 @@ Input is cleaned and redacted here, so that every store contains the same text.
 
 from __future__ import annotations
 
+from learnt.consolidate.overlap import compare_by_table
 from learnt.errors import NotFound, WrongRequest
 from learnt.flow.background import update_soon
 from learnt.flow.context import check_rows, take_over_edits
@@ -21,7 +22,6 @@ from learnt.text.records import as_record, read_fields
 from learnt.text.shorten import shorten
 from learnt.text.triggers import refuse_wild_patterns
 from learnt.weigh import confidence
-from learnt.weigh.compare import Verdict, compare
 from learnt.weigh.confidence import (
     PERSON,
     PERSON_CONFIDENCE,
@@ -94,7 +94,7 @@ class Learnings:
         if task is not None and task.skip_learnings:
             raise WrongRequest(f"`{task_id}` is a task that leaves no learnings", hint="tell a person instead")
         origin = {"goal": task.goal if task else "", "origin": "agent"}
-        learning = new_learning(self._context, {**origin, **_fit_title(record)}, created_at=now, by="agent")
+        learning = new_learning(self._context, {**origin, **fit_title(record)}, created_at=now, by="agent")
         learning = learning.replace(category=learning.category or find_category(learning.title, learning.action))
         who, talk = self._context.person, self._context.talk
         with self._context.store.transaction():
@@ -113,12 +113,9 @@ class Learnings:
         check_rows(limit=limit, offset=0)
         store, learning = self._find(learning)
         is_stored = learnings.exists(store.database, learning.id)
-        similar = find_similar(store.database, learning, limit=limit, is_stored=is_stored, near_too=near_too)
+        how: dict[str, Any] = {"limit": limit, "near_too": near_too, "measure": compare_by_table}
+        similar = find_similar(store.database, learning, is_stored=is_stored, **how)
         return [one.replace(learning=one.learning.replace(scope=store.place.scope)) for one in similar]
-
-    def compare(self, older: str | Learning, newer: str | Learning) -> Verdict:
-        """Return how a newer learning relates to an older one."""
-        return compare(self._find(older)[1], self._find(newer)[1])
 
     def _find(self, learning: str | Learning) -> tuple[Store, Learning]:
         """Return a learning, given by itself or by its id, and its store; a new one belongs to the project's."""
@@ -437,7 +434,7 @@ def new_learning(context: Context, record: dict[str, Any], *, created_at: int, b
     return Learning(id=new_id("learn", context.clock()), **times, **provenance, **{"title": "", **fields})
 
 
-def _fit_title(record: dict[str, Any]) -> dict[str, Any]:
+def fit_title(record: dict[str, Any]) -> dict[str, Any]:
     """Return an agent's learning with a title that fits; what does not fit is kept as the observation."""
     title = record.get("title")
     if not isinstance(title, str) or len(fold(title)) <= TITLE_LIMIT:

@@ -201,7 +201,7 @@ def _kind_of(mark: Mark) -> str:
 
 def _add_mark(context: Context, mark: Mark, *, by: str, talk: Talk) -> bool:
     """Within a transaction of the project's store: store a mark and change the learning's confidence."""
-    database = context.store.database
+    database, mark = context.store.database, _under_origin(context, mark)
     if not happened.add_mark(database, mark):
         return False
     brief = "" if by == PERSON else deliveries.find_undelivered(database, mark.learning, mark.task)
@@ -215,6 +215,15 @@ def _add_mark(context: Context, mark: Mark, *, by: str, talk: Talk) -> bool:
         if not store.place.read_only and learnings.find(store.database, mark.learning):
             store.apply_once(op, lambda other: _apply_mark(context, other, mark, by=by, talk=talk))
     return True
+
+
+def _under_origin(context: Context, mark: Mark) -> Mark:
+    """Return a mark under the conversation that was given the learning, if a copy of that conversation made it."""
+    database = context.store.database
+    origin = tasks.find_origin(database, mark.task)
+    if origin is None or mark.learning in happened.injected(database, mark.task, missed_too=True):
+        return mark
+    return mark.replace(task=origin.id)
 
 
 def _apply_mark(context: Context, database: Database, mark: Mark, *, by: str, talk: Talk) -> None:

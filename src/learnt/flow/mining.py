@@ -25,6 +25,7 @@ from learnt.llm import ModelRequest
 from learnt.mine.ask import TEMPLATES, ProposedChange, ProposedChanges, cut_material, make_request, read_changes
 from learnt.mine.attempts import observe_attempts
 from learnt.mine.calls import Retry
+from learnt.mine.choices import observe_choices, observe_need
 from learnt.mine.classify import complete
 from learnt.mine.extract import LearningDraft, NoDraft, extract
 from learnt.mine.lessons import observe_words
@@ -35,7 +36,7 @@ from learnt.mine.rejections import observe_rejections
 from learnt.mine.reviews import find_recurring, observe_reviews, read_findings
 from learnt.model import PROGRAM, TEXT_LIMIT, TITLE_LIMIT, Attempt, Discovery, Learning, Task, Value, new_id, text_id
 from learnt.project import head_commit
-from learnt.store import learnings, mined, reviews, session_database, tasks
+from learnt.store import goals, learnings, mined, reviews, session_database, tasks
 from learnt.store.database import Database
 from learnt.store.learnings import Change
 from learnt.store.mined import Material
@@ -45,7 +46,7 @@ from learnt.text.records import read_fields
 from learnt.text.redact import redact
 from learnt.text.times import HOUR_MS
 from learnt.weigh import confidence
-from learnt.weigh.confidence import STATEMENT_FIELDS, author_of
+from learnt.weigh.confidence import PERSON, STATEMENT_FIELDS, author_of
 
 MAX_READ_CHARS = 24_000
 _MAX_NEAREST = 8
@@ -200,7 +201,7 @@ def was_asked_recently(context: Context, task: Task) -> bool:
 
 def learn_from(context: Context, reading: TaskReading) -> MiningReport:
     """Within a transaction: store the learnings from a reading, and delete the material."""
-    intake = _Intake(context, reading.task)
+    intake = Intake(context, reading.task)
     intake.report = intake.report.replace(remark=reading.remark)
     database = context.store.database
     if reading.material is None:
@@ -266,7 +267,11 @@ def _observe_transcripts(
 
 def _observe_turns(words: Mapping[str, str]) -> Iterator[tuple[str, Discovery]]:
     """Yield what an agent says at the end of each turn."""
-    return ((turn, discovery) for turn, text in words.items() for discovery in observe_words(text))
+    return (
+        (turn, discovery)
+        for turn, text in words.items()
+        for discovery in chain(observe_words(text), observe_choices(text))
+    )
 
 
 def _observe_result(
@@ -281,9 +286,9 @@ def _observe_result(
     for attempt in attempts[1:]:
         if attempt.id in words and attempt.id in reports:
             lesson = observe_attempts(reports[attempt.id], summary=done.summary, said=last_words)
-            if lesson is not None:
-                yield attempt.id, lesson
-    for discovery in chain(observe_words(last_words), _observe_review(context, task, last_words, done.summary)):
+            yield from ((attempt.id, found) for found in (lesson, observe_need(reports[attempt.id])) if found)
+    found_in_words = chain(observe_words(last_words), observe_choices(last_words))
+    for discovery in chain(found_in_words, _observe_review(context, task, last_words, done.summary)):
         yield done.id, discovery
 
 
@@ -349,6 +354,7 @@ def _ask_for_changes(context: Context, reading: TaskReading, *, regeneration: st
         task_text=task.text,
         task_type=task.type,
         result=task.status,
+        goal=goals.describe(context.store.database, task.goal),
         material=material,
         findings=discoveries,
         nearest=nearest,
@@ -359,14 +365,16 @@ def _ask_for_changes(context: Context, reading: TaskReading, *, regeneration: st
     return read_changes(answer.data, known_ids=[learning.id for learning in nearest])
 
 
-class _Intake:
-    """Within a transaction: stores a task's learnings, and reports what was done."""
+class Intake:
+    """Within a transaction: stores a task's learnings, and reports what was done. A task without a type is none."""
 
     def __init__(self, context: Context, task: Task) -> None:
         self._context = context
         self._database = context.store.database
         self._task = task
         self._agent = task.agent or "agent"
+        self._source = task.id if task.type not in ("commit", "") else ""
+        self._title = task.title if task.type else ""
         self.report = MiningReport(task=task.id)
 
     def note(self, name: str, *values: str) -> None:
@@ -379,7 +387,7 @@ class _Intake:
         if discovery.rule == _FINDING:
             mined.add(self._database, discovery, at=now, skipped=_UNCONFIRMED)
             return
-        drafted = extract(discovery, task_title=self._task.title, goal=self._task.goal)
+        drafted = self._draft(discovery)
         draft = None if isinstance(drafted, NoDraft) else drafted
         reason = drafted.reason if isinstance(drafted, NoDraft) else find_flaw(drafted, rule=discovery.rule)
         if not reason and len(self.report.learnings) >= _MAX_BY_RULES:
@@ -389,6 +397,25 @@ class _Intake:
             self._reject(draft, discovery, reason=reason)
         else:
             self._learn(draft, discovery, same)
+
+    def learn_from_person(self, discovery: Discovery) -> None:
+        """Turn a person's discovery into a learning that the person vouches for; a dependency is only kept."""
+        now, drafted = self._context.clock(), self._draft(discovery)
+        if isinstance(drafted, NoDraft):
+            mined.add(self._database, discovery, at=now, skipped=drafted.reason)
+            return
+        known = self._find_known(discovery, drafted.title)
+        if known is not None:
+            self._learn(drafted, discovery, known)
+            return
+        learning = self._make(drafted, discovery, origin="person").replace(vouched=PERSON, author=self._context.person)
+        learnings.add(self._database, learning, self._context.change("add", at=now))
+        mined.add(self._database, discovery, at=now, learning=learning.id)
+        self.note("learnings", learning.id)
+
+    def _draft(self, discovery: Discovery) -> LearningDraft | NoDraft:
+        goal = goals.describe(self._database, self._task.goal).partition("\n")[0]
+        return extract(discovery, task_title=self._title, goal=goal)
 
     def apply_change(self, change: ProposedChange) -> None:
         """Carry out a change that the model proposes, or leave it to a person."""
@@ -438,8 +465,7 @@ class _Intake:
         # Anybody may have written a commit message: it is proposed, and is no conversation that speaks for a learning.
         is_commit = self._task.type == "commit"
         make = partial(self._make, draft, discovery, origin=origin, status="proposed" if is_commit else "active")
-        task = "" if is_commit else self._task.id
-        learning, is_new = add_or_repeat(self._context, known, make, task=task, who=who, at=now, talk=Talk())
+        learning, is_new = add_or_repeat(self._context, known, make, task=self._source, who=who, at=now, talk=Talk())
         mined.add(self._database, discovery, at=now, learning=learning.id)
         if is_new or learning.id not in self.report.repeated:
             new = "proposed" if learning.status == "proposed" else "learnings"
@@ -495,10 +521,10 @@ class _Intake:
             **fields,
             origin=origin,
             goal=revises.goal if revises else task.goal,
-            task="" if task.type == "commit" else task.id,
+            task=self._source,
             discovery=discovery.type,
             commit=discovery.commit,
-            confidence=confidence.start(origin),
+            confidence=confidence.start(origin, discovery.type),
             author=author_of(discovery.rule, agent=self._who(origin), is_commit=task.type == "commit")[:TITLE_LIMIT],
             status=status,
             replaces=(revises.id,) if revises else (),

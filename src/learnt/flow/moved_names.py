@@ -56,7 +56,9 @@ _RENAMED = {
     "forget": "warnings.dismiss",
     "purge_warned": "warnings.purge",
     "warned_of": "warnings.command_of",
-    "is_as_said": "is_as_sent",
+    "is_as_said": "why.is_as_sent",
+    "is_as_sent": "why.is_as_sent",
+    "is_of_another_version": "why.is_of_another_version",
     "tidy_when_due": "_tidy_when_due",
 }
 _PATHS = {name: f"{room}.{name}" for room, names in _MOVED_TO.items() for name in names.split()} | _RENAMED

@@ -7,18 +7,22 @@ that it taught. A conversation that goes on is only told which learnings have be
 
 from __future__ import annotations
 
+import json
+
 from learnt.brief.index import MIN_LINE_TOKENS, area_of, choose_index
 from learnt.brief.render import Index, Unfinished
 from learnt.brief.select import hidden_categories, without_copies, without_twins
 from learnt.brief.standing import take_turns
 from learnt.clients.registry import loaded_files
 from learnt.flow.briefs import Opening
+from learnt.flow.context import due_note
 from learnt.flow.injections import list_indexed
 from learnt.flow.standing import standing
 from learnt.model import NO_REPORT
 from learnt.project import head_branch
 from learnt.store import learnings, tasks
 from learnt.store.index import Filter
+from learnt.system.files import read_own
 from learnt.text.times import DAY_MS
 from learnt.weigh.confidence import impact, is_proven
 
@@ -33,6 +37,7 @@ if TYPE_CHECKING:
 _MAX_UNFINISHED = 3
 _UNFINISHED_MS = 14 * DAY_MS
 _MIN_PER_CATEGORY = 5
+_MAX_NOTE_BYTES = 10_000
 # Up to so many, the areas of all learnings are compared; beyond that, only their categories are, by an index.
 _MAX_COMPARED = 2_000
 
@@ -151,7 +156,18 @@ def _list_unfinished(conversation: Conversation) -> tuple[Unfinished, ...]:
 
 def _list_notes(conversation: Conversation) -> tuple[str, ...]:
     """Return the notes for the user."""
+    notes = [line] if (line := _read_due(conversation)) else []
     waiting = learnings.count(conversation.database, Filter(status="proposed"))
-    if not waiting or learnings.count(conversation.database, Filter()) <= conversation.context.settings.summarise_above:
-        return ()
-    return (f"Consolidation is due: {waiting} proposals wait for the user (`learnt review`).",)
+    most = conversation.context.settings.summarise_above
+    if waiting and learnings.count(conversation.database, Filter()) > most:
+        notes.append(f"{waiting} proposals wait for the user (`learnt review`).")
+    return tuple(notes)
+
+
+def _read_due(conversation: Conversation) -> str:
+    """Return the worker's line that consolidation is due; usually it has left none."""
+    try:
+        note = json.loads(read_own(due_note(conversation.context), max_bytes=_MAX_NOTE_BYTES))
+        return str(note["line"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""

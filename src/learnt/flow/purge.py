@@ -22,9 +22,18 @@ from learnt.store.backup import purge_from_backups
 from learnt.store.database import Database
 from learnt.store.happened import get_brief
 from learnt.store.missteps import Misstep
-from learnt.store.purge import forget_missteps, purge_learning, purge_missteps, signs_in, texts_ever
+from learnt.store.purge import (
+    find_topic_file,
+    forget_missteps,
+    purge_learning,
+    purge_missteps,
+    signs_in,
+    texts_ever,
+)
+from learnt.system.files import list_names, read_own, remove_tree
 
 _MAX_TRIES = 5
+_MAX_DOCUMENT_BYTES = 50_000_000
 
 
 class Purge:
@@ -55,6 +64,8 @@ class Purge:
         with store.scrubbing(id):
             if root:
                 self._context.remarks += _purge_from_files(root, id, texts_ever(store.database, id))
+                self._context.remarks += self._find_in_documents(id)
+            _purge_consolidations(store.place.folder, id)
             with store.transaction():
                 purge_learning(store.database, id)
             store.spool.forget(id)
@@ -62,6 +73,30 @@ class Purge:
                 mirror.discard(store.place)
             backups = os.path.join(store.place.folder, BACKUPS_FOLDER)
             return purge_from_backups(backups, lambda backup: _delete(backup, id))
+
+    def _find_in_documents(self, id: str) -> list[str]:
+        """Return which documents of consolidation name the learning: they are the user's, and are not changed."""
+        topic_file = find_topic_file(self._store.database, id)
+        paths = {self._context.settings.consolidate_staging_file, topic_file} - {""}
+        named = []
+        for path in sorted(paths):
+            try:
+                content = read_own(os.path.join(self._context.root, path), max_bytes=_MAX_DOCUMENT_BYTES)
+            except OSError:
+                continue
+            named += [f"{path} still has {id}: remove the entry there, too"] if id.encode() in content else []
+        return named
+
+
+def _purge_consolidations(folder: str, id: str) -> None:
+    """Delete the backups and reports of consolidations that name a learning; these runs cannot be undone any more."""
+    for part in ("consolidations", "reports"):
+        place = os.path.join(folder, part)
+        for name in list_names(place):
+            path = os.path.join(place, name)
+            files = [path] if not os.path.isdir(path) else [os.path.join(path, file) for file in list_names(path)]
+            if any(id.encode() in read_own(file, max_bytes=_MAX_DOCUMENT_BYTES) for file in files):
+                remove_tree(path)
 
 
 class Warnings:

@@ -92,6 +92,9 @@ class Review:
         database = self._store.database
         if is_id("esc", id):
             escalation = reviews.get_escalation(database, id)
+            if escalation.is_about_consolidation:
+                hint = f"`learnt resolve {id} --keep old`, new, both or neither; `learnt escalations` shows both sides"
+                raise WrongRequest(f"`{id}` is a question of consolidation", hint=hint)
             if escalation.status == "open" and is_id("learn", escalation.subject):
                 is_duplicate = reviews.is_about_duplicate(escalation)
                 return self._duplicate_item(escalation) if is_duplicate else self._removal_item(escalation)
@@ -171,7 +174,7 @@ class Review:
     def _removals(self) -> list[Escalation]:
         """Return the open escalations about learnings that still exist."""
         escalations = reviews.escalations(self._store.database, status="open")
-        escalations = [escalation for escalation in escalations if not reviews.is_about_duplicate(escalation)]
+        escalations = [escalation for escalation in escalations if not _is_of_another_kind(escalation)]
         ids = [escalation.subject for escalation in escalations if is_id("learn", escalation.subject)]
         existing_ids = {id for store in self._context.sound_stores() for id in learnings.get_all(store.database, ids)}
         return [escalation for escalation in escalations if escalation.subject in existing_ids]
@@ -313,6 +316,10 @@ def _kind_of(database: Database, learning: Learning) -> str:
 def _event_ids(database: Database, learning_ids: Sequence[str]) -> list[str]:
     """Return the ids of all changes to some learnings; each learning's changes are ordered from oldest to newest."""
     return [event.id for id in learning_ids for event in learnings.history(database, id)]
+
+
+def _is_of_another_kind(escalation: Escalation) -> bool:
+    return reviews.is_about_duplicate(escalation) or escalation.is_about_consolidation
 
 
 def _answered_already(escalation: Escalation) -> WrongRequest:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator
 
 from learnt.clients.registry import CLIENTS
+from learnt.consolidate.memory_index import remove_pointer
 from learnt.errors import InvalidValue, WrongRequest
 from learnt.flow.context import Context
 from learnt.learnings_file.lines import ID_COMMENT
@@ -139,7 +140,7 @@ def read_text(context: Context, content: bytes, name: str) -> str:
     if conflict >= 0 and "\n>>>>>>> " in text:
         line = text.count("\n", 0, conflict) + 1
         raise InvalidValue(f"{name} has a merge conflict in line {line}", hint="resolve it first, then import the file")
-    safe, count = redact(clean(text))
+    safe, count = redact(clean(remove_pointer(text)))
     context.redactions += count
     return safe
 

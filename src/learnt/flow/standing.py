@@ -144,7 +144,7 @@ class _OriginalFinder:
             which = self._persons_in(store)
             for learning in unknown:
                 weights = dict.fromkeys(words(learning.title), 1.0)
-                matches = index.find_by_words(store.database, weights, which, limit=_MAX_ORIGINALS) if weights else []
+                matches, _ = index.find(store.database, which, weights=weights, limit=_MAX_ORIGINALS)
                 persons = learnings.get_all(store.database, [match.id for match in matches]) if matches else {}
                 for original in Originals(persons.values()).of(learning):
                     found.setdefault(original.id, (store, original))

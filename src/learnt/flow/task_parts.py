@@ -1,7 +1,7 @@
 """What a task says besides the text that a brief is asked for: stored text, specification, parent, goal.
 
 Each part is searched for by itself, so that a long specification does not drown a short task, and so that the receipt
-can say which part a learning fits. What a task inherits, the text of its parent and the name of its goal, describes
+can say which part a learning fits. What a task inherits, the text of its parent and what its goal wants, describes
 more than the task itself: it counts less (`INHERITED_WEIGHT`), its triggers decide nothing, and at most one learning is
 given only because of it.
 
@@ -14,7 +14,7 @@ import os
 
 from learnt.errors import WrongRequest
 from learnt.model import Value
-from learnt.store import tasks
+from learnt.store import goals, tasks
 from learnt.text.clean import clean, fold
 from learnt.text.triggers import list_mentioned_paths
 
@@ -58,7 +58,7 @@ def list_parts(context: Context, task: Task, text: str) -> list[TaskPart]:
         TaskPart(name="task", text=_say(task) if task.queued else ""),
         TaskPart(name="spec", text=_read_existing_spec(context.root, task.spec), source=task.spec),
         TaskPart(name="parent", text=_say(parent) if parent and parent.type != "session" else "", source=task.parent),
-        TaskPart(name="goal", text=" ".join(task.goal.replace("-", " ").replace("_", " ").split()), source=task.goal),
+        TaskPart(name="goal", text=_read_goal(context, task.goal), source=task.goal),
     ]
     said = fold(text).lower()
     return [part for part in parts if part.text and fold(part.text).lower() not in said]
@@ -128,6 +128,13 @@ def _read_existing_spec(root: str, spec: str) -> str:
         return read_spec(root, spec) if root else ""
     except WrongRequest:
         return ""
+
+
+def _read_goal(context: Context, name: str) -> str:
+    """Return what a goal wants, with the words of its name; empty without a goal."""
+    goal = goals.find(context.store.database, name) if name else None
+    words = " ".join(name.replace("-", " ").replace("_", " ").split())
+    return f"{words}\n{goal.describe()}" if goal and (goal.title or goal.text) else words
 
 
 def _say(task: Task) -> str:

@@ -6,16 +6,18 @@ This is also the only place where an attempt's result changes its task's status.
 from __future__ import annotations
 
 from learnt.errors import NotFound, WrongRequest
+from learnt.flow.context import load_module
 from learnt.flow.learnings import alter, refuse_agent
 from learnt.flow.task_parts import read_spec
-from learnt.model import LONG_TEXT_LIMIT, TEXT_LIMIT, TITLE_LIMIT, Task, is_id, new_id, text_id
+from learnt.mine.complaint import find_first_error
+from learnt.model import LONG_TEXT_LIMIT, NO_REPORT, TEXT_LIMIT, TITLE_LIMIT, Task, is_id, new_id, text_id
 from learnt.store import reviews, tasks
 from learnt.store.reviews import Escalation
 from learnt.strategy.figures import PastAttempt
 from learnt.strategy.stuck import Stuck, find_stuck_task
 from learnt.text.clean import fold
 from learnt.text.redact import redact_text
-from learnt.text.titles import normalised_error
+from learnt.text.titles import AGENT_ENDED_PREFIX, REFUTED_PREFIX, normalised_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +32,9 @@ ENDED = ("done", "failed", "cancelled")
 # Nobody works on a task with one of these statuses until a person decides.
 IDLE = ("failed", "cancelled", "escalated")
 # The fields that `edit` may change, besides the prerequisites.
-EDITABLE = ("title", "text", "type", "goal", "agent", "spec", "verify", "model", "based_on", "skip_learnings")
+EDITABLE = (
+    *("title", "text", "type", "goal", "agent", "spec", "verify", "acceptance", "model", "based_on", "skip_learnings"),
+)
 
 
 class Tasks:
@@ -65,12 +69,13 @@ class Tasks:
         based_on: str = "",
         model: str = "",
         verify: str = "",
+        acceptance: str = "",
         skip_learnings: bool = False,
         parent: str = "",
     ) -> Task:
         """Queue a piece of work for an agent; it is ready when the tasks in `after` are done."""
         fields = {"title": title, "text": text, "type": type, "goal": goal, "agent": agent, "spec": spec}
-        fields |= {"based_on": based_on, "model": model, "verify": verify}
+        fields |= {"based_on": based_on, "model": model, "verify": verify, "acceptance": acceptance}
         with self._store.transaction():
             return self._insert(after, parent=parent, skip_learnings=skip_learnings, **_read(self._context, fields))
 
@@ -162,7 +167,12 @@ class Tasks:
                 raise WrongRequest(f"`{id}` is already {task.status}", hint="there is no failure to retry")
             self._answer_open(id, "retry")
             status = waiting_or_ready(self._store.database, id)
-            return set_status(self._context, task.replace(queued=True), status, fresh=True)
+            changed = set_status(self._context, task.replace(queued=True), status, fresh=True)
+            # The loop ends no task as failed: the one who did it asked for this model, and nobody has tried it since.
+            if task.status == "failed" and task.next_model:
+                changed = changed.replace(next_model=task.next_model)
+                tasks.change(self._store.database, changed)
+            return changed
 
     def split(self, id: str, titles: Sequence[str], *, in_order: bool = False) -> list[Task]:
         """Split a task into parts that it waits for; with `in_order`, each part also waits for the previous part."""
@@ -292,8 +302,13 @@ def settle(
     database = context.store.database
     if not claimed:
         needs_more = by_agent and (bool(task.verify) or task.status == "running")
-        if attempt.result in ("done", "failed") and not needs_more:
+        ends = attempt.result in ("done", "failed") and not needs_more
+        if ends:
             tasks.set_status(database, task.id, attempt.result, at=at)
+        if task.status != "running" and task.type != "session" and attempt.result != "interrupted":
+            now = tasks.get(database, task.id)
+            if now.next_model != next_model:
+                tasks.change(database, now.replace(next_model=next_model))
         return
     stuck = None
     if task.status != "running":
@@ -325,11 +340,7 @@ def next_number(database: Database, task: str) -> int:
 def find_stuck(context: Context, task: Task, *, before_last: bool = False) -> Stuck | None:
     """Return why a task is stuck, or None; with `before_last`, whether it was stuck before its last failure."""
     failed = failed_attempts(context, task)
-    failed = failed[:-1] if before_last else failed
-    order = {model.name: rank for rank, model in enumerate(context.settings.models)}
-    # Without configured models, all attempts are treated as attempts by the same model.
-    strongest = max((attempt.model for attempt in failed), key=lambda name: order.get(name, -1), default="")
-    return find_stuck_task(failed, strongest, times=context.settings.stuck_after)
+    return find_stuck_task(failed[:-1] if before_last else failed, times=context.settings.stuck_after)
 
 
 def failed_attempts(context: Context, task: Task) -> list[PastAttempt]:
@@ -340,16 +351,23 @@ def failed_attempts(context: Context, task: Task) -> list[PastAttempt]:
     for attempt in tasks.since_fresh(task, tasks.attempts(database, task.id)):
         if attempt.result != "interrupted":
             report = reports.get(attempt.id)
+            error, line = normalise_failure(report.symptom if report else "")
             failed.append(
-                PastAttempt(
-                    model=attempt.model if context.settings.models else "",
-                    task=task.id,
-                    result=attempt.result,
-                    error=normalised_error(report.symptom) if report else "",
-                    error_text=report.symptom if report else "",
-                )
+                PastAttempt(model=attempt.model, task=task.id, result=attempt.result, error=error, error_text=line)
             )
     return failed[::-1]
+
+
+def normalise_failure(symptom: str) -> tuple[str, str]:
+    """Return the first error in a failure's symptom, in the form in which errors are compared and as it was said.
+
+    Both are empty if the symptom only says how an agent or a silent verification ended.
+    """
+    said = symptom.partition(NO_REPORT)[2].removeprefix(": ") if NO_REPORT in symptom else symptom
+    if said.startswith((AGENT_ENDED_PREFIX, REFUTED_PREFIX)):
+        return "", ""
+    line = find_first_error(said) or fold(said)
+    return normalised_error(line), line
 
 
 def waiting_or_ready(database: Database, task: str) -> str:
@@ -383,12 +401,15 @@ def _read(context: Context, fields: dict[str, Any]) -> dict[str, Any]:
     """
     if fields.get("verify"):
         refuse_agent(context, "task --verify")
-    if str(fields.get("model", "")).strip().startswith("-"):
+    model = str(fields.get("model", "")).strip()
+    if model.startswith("-"):
         # It becomes an argument of the client, which would take it for an option.
-        raise WrongRequest(f"`{fields['model']}` is not the name of a model", hint="a name does not start with a dash")
+        raise WrongRequest(f"`{model}` is not the name of a model", hint="a name does not start with a dash")
+    if model:
+        load_module("claims").Work(context).check_model(model)
     read: dict[str, Any] = {}
     for name, value in fields.items():
-        if name in ("text", "verify"):
+        if name in ("text", "verify", "acceptance"):
             text, count = redact_text(value, LONG_TEXT_LIMIT)
             context.redactions += count
             read[name] = text.strip()

@@ -90,7 +90,7 @@ class Upkeep:
     def _archive_failures(self, store: Store) -> int:
         now = self._context.clock()
         with store.transaction():
-            return tasks.archive_failures(store.database, done_before=now - _DONE_MS, at=now)
+            return aging.archive_failures(store.database, done_before=now - _DONE_MS, at=now)
 
     def _propose_summaries(self, store: Store) -> list[str]:
         """If there are too many learnings, propose a replacement for each group of similar learnings."""

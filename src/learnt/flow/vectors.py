@@ -1,5 +1,8 @@
 """Vectors of the configured encoder: the worker makes those of learnings, and a search those of its text.
 
+If a new version of learnt has another embedded table, the worker also makes the vectors of that table for the learnings
+that an older version has stored; until then they are found by their words.
+
 A search never fails because of an encoder: if it cannot answer in time, the embedded table is used, and it is not asked
 again for a minute. The worker makes vectors in small batches, and nothing is locked while the encoder works. What it
 has stored stays, so that an interrupted run continues. Vectors of a model that nobody has used for a week are removed.
@@ -12,7 +15,9 @@ import time
 from collections.abc import Iterator, Sequence
 from functools import cache
 
+from learnt.consolidate.overlap import Likeness, compare_by_table
 from learnt.errors import LearntError, ModelFailed
+from learnt.flow.background import start_worker
 from learnt.flow.context import Context
 from learnt.flow.model_calls import CallRecorder
 from learnt.llm.calls import DONE, ModelRequest, Provider
@@ -21,9 +26,9 @@ from learnt.model import Learning, Value
 from learnt.recall.find import Encoded
 from learnt.settings import Settings
 from learnt.store import Store, learnings, mined, vectors
-from learnt.store.index import Filter
+from learnt.store.index import Entry, Filter
 from learnt.text.clean import clean, fold
-from learnt.text.meaning import MODEL
+from learnt.text.meaning import MODEL, likeness
 from learnt.text.redact import redact
 from learnt.text.times import DAY_MS
 from learnt.text.words import estimate_tokens
@@ -73,20 +78,47 @@ def find_encoder(settings: Settings) -> Encoder | None:
 
 def encode_query(context: Context, text: str, *, weight: float) -> Encoded | None:
     """Return what a text means by the configured encoder; None, with a remark, if it fails or is too slow."""
+    if not text.strip():
+        return None
+    encoded = _try_encoder(context, [text], instead="searched")
+    return Encoded(model=encoded[0], vector=encoded[1][0], weight=weight) if encoded and encoded[1][0] else None
+
+
+def make_measure(context: Context) -> Likeness:
+    """Return how texts are compared: by the configured encoder, and where that fails, by the embedded table."""
+    known: dict[str, bytes | None] = {}
+
+    def measure(one: str, other: str) -> float:
+        lacking = [text for text in dict.fromkeys((one, other)) if text not in known]
+        encoded = _try_encoder(context, lacking, instead="compared") if lacking else None
+        known.update(zip(lacking, encoded[1], strict=True) if encoded else ())
+        vectors = known.get(one), known.get(other)
+        return likeness(vectors[0], vectors[1]) if vectors[0] and vectors[1] else compare_by_table(one, other)
+
+    return compare_by_table if EncoderName.parse(context.settings.search_encoder) is None else measure
+
+
+def _try_encoder(context: Context, texts: Sequence[str], *, instead: str) -> tuple[str, list[bytes | None]] | None:
+    """Return the configured encoder's model and its vectors of texts; None, with a remark, if it fails or is too slow.
+
+    An encoder that failed is not asked again for a while.
+    """
     settings = context.settings
-    if time.monotonic() < _paused_until.get(settings.search_encoder, 0.0) or not text.strip():
+    if time.monotonic() < _paused_until.get(settings.search_encoder, 0.0):
         return None
     try:
         encoder = find_encoder(settings)
         if encoder is None:
             return None
         limit_s = settings.search_encoder_deadline_ms / 1000
-        (vector,) = _embed(context, encoder, [redact(clean(text))[0]], limit_s=limit_s).vectors
+        answer = _embed(context, encoder, [redact(clean(text))[0] for text in texts], limit_s=limit_s)
     except LearntError as error:
         _paused_until[settings.search_encoder] = time.monotonic() + _PAUSE_S
-        context.remarks.append(f"searched with the embedded table instead: {error.message}; {error.hint}")
+        context.remarks.append(f"{instead} with the embedded table instead: {error.message}; {error.hint}")
         return None
-    return Encoded(model=encoder.model, vector=vector, weight=weight) if vector else None
+    if vectors.list_lacking(context.store.database, encoder.model, after=0, limit=1):
+        start_worker(context, at_most_every_s=_PAUSE_S)
+    return encoder.model, list(answer.vectors)
 
 
 def measure_progress(store: Store, settings: Settings) -> VectorProgress | None:
@@ -110,6 +142,7 @@ class Vectors:
         encoder = find_encoder(self._context.settings)
         made, removed = 0, []
         for store in self._own_stores():
+            made += self._build_embedded(store, deadline)
             if encoder:
                 made += self._build_in(store, encoder, deadline)
             removed += list(self._remove_unused(store, encoder.model if encoder else ""))
@@ -118,6 +151,17 @@ class Vectors:
     def _own_stores(self) -> list[Store]:
         """Return the project's store and the user-wide one; others are never changed."""
         return [store for store in self._context.sound_stores() if not store.place.read_only]
+
+    def _build_embedded(self, store: Store, deadline: float) -> int:
+        """Make the vectors of the embedded table for learnings that have none, or only those of an older table."""
+        database, made, after = store.database, 0, 0
+        while (lacking := vectors.list_lacking(database, MODEL, after=after, limit=_BATCH)) and (
+            time.monotonic() < deadline
+        ):
+            batch = [*learnings.get_all(database, [*lacking]).values()]
+            made += self._store(store, MODEL, batch, [Entry.of(learning).vector for learning in batch])
+            after = max(lacking.values())
+        return made
 
     def _build_in(self, store: Store, encoder: Encoder, deadline: float) -> int:
         database, made, after = store.database, 0, 0
@@ -129,12 +173,12 @@ class Vectors:
             batch = [*learnings.get_all(database, [*lacking]).values()]
             limit_s = max(0.1, min(_BATCH_LIMIT_S, deadline - time.monotonic()))
             answer = _embed(self._context, encoder, [text_to_encode(one) for one in batch], limit_s=limit_s)
-            made += self._store(store, encoder.model, batch, answer)
+            made += self._store(store, encoder.model, batch, answer.vectors)
             after = max(lacking.values())
             lacking = vectors.list_lacking(database, encoder.model, after=after, limit=_BATCH)
         return made
 
-    def _store(self, store: Store, model: str, batch: Sequence[Learning], answer: EncoderAnswer) -> int:
+    def _store(self, store: Store, model: str, batch: Sequence[Learning], made: Sequence[bytes | None]) -> int:
         """Store the vectors of learnings that have not been changed or given one meanwhile; return how many."""
         database = store.database
         with store.transaction():
@@ -143,10 +187,12 @@ class Vectors:
             numbers = vectors.list_lacking_of(database, model, [*current])
             fresh = {
                 numbers[learning.id]: vector
-                for learning, vector in zip(batch, answer.vectors, strict=True)
+                for learning, vector in zip(batch, made, strict=True)
                 if vector and learning.id in numbers and current[learning.id].version == learning.version
             }
             vectors.put(database, fresh, model=model)
+            if fresh and model == MODEL:
+                learnings.renew_stamp(database)  # other processes keep the signs of these vectors by the stamp
         return len(fresh)
 
     def _note_use(self, store: Store, model: str) -> None:

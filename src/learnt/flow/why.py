@@ -13,6 +13,7 @@ from typing import Any
 
 from learnt.brief.render import LOADED_FROM, NO_ROOM, RENDERER, read_receipt, render
 from learnt.brief.select import (
+    CONFLICTS,
     ENOUGH_OTHERS,
     HAS_ORIGINAL,
     MIN_TRIAL_RELEVANCE,
@@ -21,7 +22,6 @@ from learnt.brief.select import (
     NOT_RELEVANT,
     NOT_RELEVANT_FOR_TRIAL,
     REPEATS,
-    REPLACED,
     TRIED_ENOUGH,
     hidden_categories,
 )
@@ -29,9 +29,10 @@ from learnt.clients.registry import loaded_files
 from learnt.errors import NotFound
 from learnt.flow.briefs import SHOWN_BEFORE, SearchRequest, search
 from learnt.flow.context import Context
+from learnt.flow.past_attempts import tell_from_receipt
 from learnt.flow.task_parts import INHERITED, list_parts, split_part, weaken
 from learnt.mine.situations import find_situation
-from learnt.model import Brief, Failure, Hit, Learning, Value, digest
+from learnt.model import Brief, Hit, Learning, Value, digest
 from learnt.recall.find import Source, measure, weigh_cue
 from learnt.recall.reasons import Reason, estimate_with_cue, estimate_without_rival, list_reasons
 from learnt.store import deliveries, happened, learnings, tasks
@@ -59,7 +60,7 @@ _REMEDIES = {
     NO_ROOM: ("more room: the setting `brief_tokens`", ""),
     REPEATS: (_SAY_ELSE, "learnt similar {id}"),
     HAS_ORIGINAL: (_SAY_ELSE, "learnt similar {id}"),
-    REPLACED: (_SAY_ELSE, "learnt similar {id}"),
+    CONFLICTS: (_SAY_ELSE, "learnt similar {id}"),
 }
 
 
@@ -117,16 +118,12 @@ class Why:
         brief = happened.get_brief(context.store.database, id)
         reports = tasks.failures(context.store.database, brief.task)
 
-        def failure_of(attempt: str) -> Failure:
-            if attempt not in reports:
-                raise NotFound(f"no report on `{attempt}`", hint="the report is no longer in this store")
-            return reports[attempt]
-
         def learning_at(id: str, version: int, scope: str) -> Learning:
             return _learning_at(context, id, version, scope)
 
         try:
-            content = read_receipt(id, dict(brief.receipt), learning_at=learning_at, failure_of=failure_of)
+            tell = tell_from_receipt(reports)
+            content = read_receipt(id, dict(brief.receipt), learning_at=learning_at, tell_attempts=tell)
         except NotFound:
             return brief  # something in it was deleted: the receipt remains, but the text cannot be rendered
         return brief.replace(text=render(content))

@@ -20,6 +20,7 @@ from learnt.errors import LearntError, TryAgain
 from learnt.flow import background
 from learnt.flow.asks import ask_if_worth
 from learnt.flow.common_names import update_common_names
+from learnt.flow.consolidation import Consolidation
 from learnt.flow.context import Context, is_upkeep_due, take_over_edits
 from learnt.flow.cues import Cues
 from learnt.flow.debriefs import store_debrief
@@ -107,6 +108,7 @@ class Worker:
         self._refresh_marks(remarks)
         self._tidy(remarks, deadline)
         self._update_files(remarks, deadline)
+        self._note_due(remarks)
         self._refresh_mirror(remarks, examine=False)
         self._watch_calls(remarks)
         return report.replace(remarks=tuple(remarks))
@@ -164,7 +166,7 @@ class Worker:
             remarks.append(_format_error(error))
 
     def _make_vectors(self, remarks: list[str], deadline: float) -> None:
-        """Make the vectors that the configured encoder lacks; what remains is left for the next worker."""
+        """Make the vectors that learnings lack; what remains is left for the next worker."""
         try:
             Vectors(self._context).build(limit_s=min(_VECTORS_LIMIT_S, deadline - time.monotonic()))
         except LearntError as error:
@@ -175,6 +177,13 @@ class Worker:
         try:
             update_common_names(self._context)
             WatchedCalls(self._context).update()
+        except (LearntError, OSError) as error:
+            remarks.append(_format_error(error) if isinstance(error, LearntError) else str(error.strerror or error))
+
+    def _note_due(self, remarks: list[str]) -> None:
+        """Leave word for the next conversation if consolidation is due."""
+        try:
+            Consolidation(self._context).note_due()
         except (LearntError, OSError) as error:
             remarks.append(_format_error(error) if isinstance(error, LearntError) else str(error.strerror or error))
 

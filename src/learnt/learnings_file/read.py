@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from learnt.learnings_file.lines import ID_COMMENT, drop_ids, section_of
 from learnt.model import TEXT_LIMIT, Value, is_id
 from learnt.text.clean import fold
+from learnt.text.entries import FENCE, find_fence, find_fence_end
 
 TITLE = "# Project Learnings"
 GOAL_TITLE = "# Learnings: "
@@ -29,7 +30,6 @@ _TRAILER = re.compile(r"\s*<!--\s*learnt:([^<>]*)-->")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
 _ITEM = re.compile(r"([ \t]*)(?:[-*+]|\d{1,9}[.)])(?:[ \t]+(.*))?$")
 _BREAK = re.compile(r" {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$")
-_FENCE = re.compile(r"\s*(`{3,}|~{3,})(.*)$")
 _MARKER = re.compile(r"<{7}(?: .*)?$|={7}$|>{7}(?: .*)?$|\|{7}(?: .*)?$")
 _CODE_OR_COMMENT = re.compile(r"(`++)[^`](?:.*?[^`])??\1(?!`)|<!--.*?-->")
 _NO_PARAGRAPH = ("|", ">", "<!--")
@@ -132,6 +132,16 @@ def close_blocks(text: str) -> str:
 def split_lines(text: str) -> list[str]:
     """Return a file's lines, whichever line endings it has."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def is_heading(line: str) -> bool:
+    """Return whether a line, outside code and comments, begins a section."""
+    return _HEADING.match(line) is not None
+
+
+def is_trailer(line: str) -> bool:
+    """Return whether a line names a rendering."""
+    return _TRAILER.match(line) is not None
 
 
 class _FileReader:
@@ -268,7 +278,7 @@ class _FileReader:
         self._paragraph = []
         if text.strip():
             # An indented line is placed above the bullets, because below a bullet it would belong to that bullet.
-            below = self._section in self._with_bullets and (_depth(text) < 2 or _FENCE.match(text) is not None)
+            below = self._section in self._with_bullets and (_depth(text) < 2 or FENCE.match(text) is not None)
             # Unclosed code or comments are closed here, or they would swallow the text that comes next.
             self._loose.setdefault((self._section, below), []).append(close_blocks(text))
 
@@ -281,7 +291,7 @@ def _depth(line: str) -> int:
 def split_units(lines: Sequence[str]) -> list[tuple[int, Sequence[str]]]:
     """Return the single lines and the blocks of code or comments, each with the number of its first line."""
     units: list[tuple[int, Sequence[str]]] = []
-    unclosed: dict[str, tuple[int, int]] = {}
+    unclosed: dict[str, int] = {}
     number = 0
     while number < len(lines):
         end = _find_block_end(lines, number, unclosed) or number
@@ -290,33 +300,11 @@ def split_units(lines: Sequence[str]) -> list[tuple[int, Sequence[str]]]:
     return units
 
 
-def find_fence(line: str) -> str:
-    """Return the characters of the code fence that a line opens; empty if the line does not open a fence."""
-    fence = _FENCE.match(line)
-    return fence[1] if fence and (fence[1][0] == "~" or "`" not in fence[2]) else ""
-
-
-def _find_block_end(lines: Sequence[str], start: int, unclosed: dict[str, tuple[int, int]]) -> int | None:
-    """Return the number of the last line of the block that starts here, or None if no block starts here.
-
-    `unclosed` maps a fence character to a line number and a length: before that line, a fence of at least that length
-    is not closed, so the lines need not be searched again.
-    """
-    opening = find_fence(lines[start])
-    if not opening:
-        return _find_comment_end(lines, start)
-    until, min_length = unclosed.get(opening[0], (0, 0))
-    if start < until and len(opening) >= min_length:
-        return None
-    number = start
-    for number in range(start + 1, len(lines)):
-        fence = _FENCE.match(lines[number])
-        if fence and not fence[2].strip() and fence[1].startswith(opening):
-            return number
-        if _is_ours(lines[number]):
-            break
-    unclosed[opening[0]] = (number, len(opening))
-    return None
+def _find_block_end(lines: Sequence[str], start: int, unclosed: dict[str, int]) -> int | None:
+    """Return the number of the last line of the block that starts here, or None if no block starts here."""
+    if find_fence(lines[start]):
+        return find_fence_end(lines, start, unclosed, _is_ours)
+    return _find_comment_end(lines, start)
 
 
 def _find_comment_end(lines: Sequence[str], start: int) -> int | None:

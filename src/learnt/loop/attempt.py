@@ -11,14 +11,17 @@ import shutil
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import datetime
 
 from learnt.clients.kit import run as programs
-from learnt.clients.kit.run import RunReport, plain_text
+from learnt.clients.kit.run import RunReport, plain_text, shorten
 from learnt.debrief.sigils import read_sigils
-from learnt.errors import LearntError, NotTrusted, TryAgain, WrongRequest
-from learnt.loop import agents, folders, verify
+from learnt.errors import LearntError, NotTrusted, TryAgain
+from learnt.loop import agents, folders, quota, verify
 from learnt.loop.agents import AgentRun
-from learnt.loop.prompt import Earlier, compose
+from learnt.loop.baseline import FOLDER as BASELINES
+from learnt.loop.baseline import Baseline, measure
+from learnt.loop.prompt import build_prompt, find_chain
 from learnt.memory import Memory
 from learnt.model import Claim, Debrief, Failure, Task, Value
 from learnt.settings import Model, Settings
@@ -26,16 +29,16 @@ from learnt.strategy.choose_model import ModelChoice
 from learnt.system.family import ATTEMPT_VARIABLE
 from learnt.system.files import append_private, make_folders, remove_tree
 from learnt.system.run import EXITED, INTERRUPTED, NOT_STARTED, TIME_LIMIT, Stop
+from learnt.text.clean import fold
 from learnt.text.redact import redact
-from learnt.text.titles import AGENT_ENDED_PREFIX
-from learnt.trust import is_agent
+from learnt.text.titles import AGENT_ENDED_PREFIX, REFUTED_PREFIX
 
 LOGS = "logs"
 RUNNING = "running"
 _TRANSCRIPTS = "transcripts"
 WORKTREES = "worktrees"
-_MAX_CHAIN = 5
 _MAX_LOGGED_LINES = 20
+_MAX_COMPLAINT_CHARS = 300
 _SPOOL_POLL_S = 0.2
 # The price of a cached input token, as a share of the price of an uncached one.
 _CACHED_SHARE = 0.1
@@ -59,6 +62,10 @@ class AttemptResult(Value):
     cost_usd: float | None = None
     assumed_usd: float = 0.0
     """The cost or, if it is unknown, the model's configured price."""
+    obstacle: str = ""
+    """Set if no task can be worked on until a person has decided: why."""
+    pause_s: float | None = None
+    """Set if the client's quota is exhausted, so that this was no attempt: how long it says so, or 0 if it does not."""
     tokens_in: int | None = None
     tokens_out: int | None = None
     duration_ms: int = 0
@@ -78,9 +85,11 @@ class TaskAttempt:
         self._report = report
         self.claim = claim
         self.task = memory.tasks.get(claim.task)
+        self._worktrees = os.path.join(self._store_folder, WORKTREES)
         self._scratch = os.path.join(self._store_folder, RUNNING, claim.attempt)
         self._remaining_log_chars = _MAX_LOG_CHARS
         self._began = time.monotonic()
+        self._obstacle = ""
 
     def run(self) -> AttemptResult:
         """Make the attempt. However it ends, settle the claim and leave no process running."""
@@ -102,14 +111,27 @@ class TaskAttempt:
     def _begin(self) -> tuple[ModelChoice, folders.Folder, programs.Call] | None:
         """Return the model, folder and call; None if we were stopped, or if a person must check the task first."""
         try:
-            choice = self._memory.work.choose_model(self.task)
-            earlier = [*self._memory.tasks.prerequisites_of(self.task.id), *_chain(self._memory, self.task)[-1:]]
-            worktrees = os.path.join(self._store_folder, WORKTREES)
-            folder = folders.prepare(self._root, worktrees, self.task, earlier, isolation=self._settings.work_isolation)
-            self._update_claim(model=choice.model, model_reason=choice.reason, folder=folder.path)
+            choice = ModelChoice(model=self.claim.model, reason=self.claim.model_reason)
+            if not choice.reason:
+                choice = self._memory.work.choose_model(self.task)
+            folder = self._prepare_folder()
+            kept = folders.Kept()
+            if folder.branch and not folder.is_new:
+                kept = folders.find_kept(self._root, self._worktrees, self.task)
+            baseline = self._measure_baseline(folder, kept)
+            if self.stop.is_requested:
+                self._memory.work.release_interrupted(self.claim)
+                return None
+            if baseline is not None and baseline.obstacle and not self._is_allowed(baseline):
+                self._ask_about(baseline)
+                return None
             model = choice.model or "the client's default"
             self._say(f"model: {model} ({choice.reason})")
-            prompt = build_prompt(self._memory, self.task, choice, unmerged=folder.unmerged)
+            stuck = self._memory.tasks.stuck(self.task)
+            if stuck:
+                self._say(f"stuck: {stuck.reason}; the agent is warned, and if it fails, a person is asked")
+            unmerged = folder.unmerged
+            prompt = build_prompt(self._memory, self.task, choice, unmerged=unmerged, baseline=baseline, kept=kept)
             return (
                 choice,
                 folder,
@@ -125,11 +147,69 @@ class TaskAttempt:
             self.task = self._memory.tasks.get(self.task.id)
             return None
 
+    def _prepare_folder(self) -> folders.Folder:
+        earlier = [*self._memory.tasks.prerequisites_of(self.task.id), *find_chain(self._memory, self.task)[-1:]]
+        files = [self._memory.file.path(goal) for goal in dict.fromkeys(("", self.task.goal))]
+        isolation = self._settings.work_isolation
+        folder = folders.prepare(self._root, self._worktrees, self.task, earlier, isolation=isolation, files=files)
+        self._update_claim(folder=folder.path)
+        return folder
+
+    def _measure_baseline(self, folder: folders.Folder, kept: folders.Kept) -> Baseline | None:
+        """Return how the verification ends before the task's first attempt; None if there is none, or work is here."""
+        command = self.task.verify or self._settings.work_verify
+        attempts = self._memory.tasks.attempts(self.task.id)
+        has_begun = kept.commits or kept.changes or any(attempt.result != "interrupted" for attempt in attempts)
+        if not command or has_begun:
+            return None
+        tree, commit = folders.identify(folder)
+        in_worktree = bool(folder.branch and tree)
+        baseline = measure(
+            os.path.join(self._store_folder, BASELINES),
+            command,
+            place=f"commit {commit[:10]}" if in_worktree else "the files as this run found them",
+            state=tree if in_worktree else f"{tree} {self.claim.worker}",
+            worker=self.claim.worker,
+            run=lambda: self._run_baseline(command, folder),
+        )
+        self._update_claim(agent_pid=0, agent_started="")
+        if baseline is not None and not baseline.obstacle:
+            how = "succeeds already" if baseline.passes else f"fails: {baseline.error}"
+            self._say(f"before any work, `{command}` {how}")
+        return baseline
+
+    def _run_baseline(self, command: str, folder: folders.Folder) -> AgentRun:
+        self._say(f"verifying before any work: {command}")
+        run = self._run(verify.build_call(command), folder, "baseline")
+        folders.restore(folder)
+        return run
+
+    def _is_allowed(self, baseline: Baseline) -> bool:
+        """Return whether a person has answered about this obstacle, so that the task is attempted all the same."""
+        answers = self._memory.tasks.escalations(status="resolved")
+        return any(
+            answer.detail.get("verify") == baseline.command
+            and (answer.subject == self.task.id or answer.detail.get("place") == baseline.place)
+            for answer in answers
+        )
+
+    def _ask_about(self, baseline: Baseline) -> None:
+        """Ask a person about a verification that no attempt can make succeed; if all tasks need it, end the run."""
+        failing = f"before any work, the verification `{baseline.command}` fails"
+        reason = f"{failing} for a reason that no attempt can mend: {baseline.obstacle}"
+        is_asked = any(asked.detail.get("verify") == baseline.command for asked in self._memory.tasks.escalations())
+        if self.task.verify or not is_asked:
+            self._memory.work.escalate(self.claim, reason, verify=baseline.command, place=baseline.place)
+        else:
+            self._memory.work.give_back(self.claim)
+        self._say(reason)
+        self._obstacle = "" if self.task.verify else reason
+        self.task = self._memory.tasks.get(self.task.id)
+
     def _work(self, choice: ModelChoice, folder: folders.Folder, call: programs.Call) -> AttemptResult:
         self._import_file_edits()
         run = self._run(call, folder, "agent")
-        if folder.path == self._root:
-            self._import_file_edits(agent=self.task.agent or "agent")
+        self._import_agents_edits(folder)
         if run.exit.ending == NOT_STARTED:
             raise _cannot_start(self._settings, run.exit.error)
         answer = self._save_transcript(programs.read_report(run.output))
@@ -137,13 +217,22 @@ class TaskAttempt:
             self._say(f"the client denied: {'; '.join(answer.denied)}; `arguments` under [work] can allow more")
         if run.exit.survivors:
             self._say(f"processes that could not be ended: {', '.join(map(str, run.exit.survivors))}")
+        if _is_out_of_quota(run, answer):
+            return self._pause(choice, answer)
         result, failure = self._judge(run, answer, folder)
         if result == "done" and not self._commit(folder):
             result = "interrupted"
         ended = self._settle(answer.said or answer.text, result, failure, choice, answer)
         if ended.result == "done" and ended.debrief is not None and not ended.debrief.spooled:
-            folders.remove(self._root, folder)
+            return self._remove_folder(folder, ended)
         return ended
+
+    def _remove_folder(self, folder: folders.Folder, ended: AttemptResult) -> AttemptResult:
+        """Remove the worktree of a task that is done, and its branch if nothing was committed."""
+        if folders.retire(self._root, folder) != "":
+            return ended
+        self._memory.work.note_branch(self.task.id, "")
+        return ended.replace(task=self._memory.tasks.get(self.task.id))
 
     def _import_file_edits(self, *, agent: str = "") -> None:
         """Import edits to learnings.md: a person's before the agent works, and the agent's afterwards."""
@@ -154,6 +243,14 @@ class TaskAttempt:
             return
         for remark in update.remarks if update else ():
             self._say(remark)
+
+    def _import_agents_edits(self, folder: folders.Folder) -> None:
+        """Import what an agent wrote into learnings.md, unless git brings it along with its branch."""
+        if folder.path == self._root:
+            self._import_file_edits(agent=self.task.agent or "agent")
+        elif folders.has_copies(folder):
+            with suppress(LearntError), Memory.open(folder.path, create=False) as memory:
+                memory.file.apply_edits(agent=self.task.agent or "agent")
 
     def _run(self, call: programs.Call, folder: folders.Folder, name: str) -> AgentRun:
         variables = {"LEARNT_TASK": self.task.id, ATTEMPT_VARIABLE: self.claim.attempt}
@@ -169,13 +266,25 @@ class TaskAttempt:
             stop=self.stop,
         )
 
+    def _pause(self, choice: ModelChoice, answer: RunReport) -> AttemptResult:
+        """End without an attempt, because the client's quota is exhausted; what it cost all the same is recorded."""
+        self._say(f"the client's quota or rate limit is exhausted: {shorten(fold(answer.error), _MAX_COMPLAINT_CHARS)}")
+        pause_s = quota.find_pause_s(answer.error, now=datetime.now()) or 0.0
+        if answer.cost_usd or answer.tokens_out:
+            return self._settle(answer.said or answer.text, "interrupted", None, choice, answer).replace(
+                pause_s=pause_s
+            )
+        self._memory.work.give_back(self.claim)
+        return AttemptResult(task=self.task, attempt=self.claim.attempt, result="interrupted", pause_s=pause_s)
+
     def _judge(self, run: AgentRun, answer: RunReport, folder: folders.Folder) -> tuple[str, Failure | None]:
         """Return the attempt's result, and the failure unless the agent reported it itself."""
         exit = run.exit
         if exit.ending == INTERRUPTED:
             return "interrupted", None
         # The exit code alone would make different failures look the same.
-        error = "" if answer.error == f"exit code {exit.exit_code}" else answer.error
+        ending = f"exit code {exit.exit_code}"
+        error = "" if answer.error == ending else answer.error.removeprefix(f"{ending}: ")
         if exit.ending != EXITED:
             timed_out = exit.ending == TIME_LIMIT
             settings, category = self._settings, "timeout" if timed_out else "unknown"
@@ -205,7 +314,7 @@ class TaskAttempt:
         if run.exit.ending == EXITED and run.exit.exit_code == 0:
             return "done", None
         reason, category, output = verify.describe_failure(command, run)
-        return "failed", self._failure(reason, category=category, error=output)
+        return "failed", self._failure(REFUTED_PREFIX + reason, category=category, error=output)
 
     def _save_transcript(self, answer: RunReport) -> RunReport:
         """Copy a transcript, without its secrets, out of the scratch folder, which will be deleted."""
@@ -220,12 +329,16 @@ class TaskAttempt:
         return answer.replace(transcript=copy)
 
     def _failure(self, reason: str, *, category: str, error: str) -> Failure:
-        lines = [line for line in error.strip().splitlines() if line.strip()]
-        for line in lines[-_MAX_LOGGED_LINES:]:
+        """Return a failure, with its first error in the reason; `error` is everything that was printed."""
+        for line in [line for line in error.splitlines() if line.strip()][-_MAX_LOGGED_LINES:]:
             self._write_log(f"| {line}")
-        last = f": {lines[-1].strip()[:300]}" if lines else ""
+        first, quoted = verify.read_error(error)
         return Failure(
-            attempt=self.claim.attempt, task=self.task.id, reason=reason + last, category=category, error=error[-2_000:]
+            attempt=self.claim.attempt,
+            task=self.task.id,
+            reason=f"{reason}: {first}" if first else reason,
+            category=category,
+            error=quoted,
         )
 
     def _settle(
@@ -259,6 +372,7 @@ class TaskAttempt:
             claim=self.claim,
         )
         debrief = self._await_spool(debrief)
+        self._memory.work.record_cost(self.claim, cost_usd=ended.assumed_usd)
         reason = debrief.failure.reason if debrief.failure else ""
         self._write_log(f"{debrief.result}{f': {reason}' if reason else ''}")
         return ended.replace(
@@ -280,7 +394,7 @@ class TaskAttempt:
         name = choice.model or answer.model
         model = next((model for model in self._settings.models if model.name == name), None)
         cost_usd = _cost(model, answer)
-        price = model.price if model and result != "interrupted" else 0.0
+        price = self.claim.price_usd if self.claim.agent_pid else 0.0
         return AttemptResult(
             task=self.task,
             attempt=self.claim.attempt,
@@ -292,6 +406,7 @@ class TaskAttempt:
             tokens_in=answer.tokens_in,
             tokens_out=answer.tokens_out,
             duration_ms=round((time.monotonic() - self._began) * 1000),
+            obstacle=self._obstacle,
         )
 
     def _commit(self, folder: folders.Folder) -> bool:
@@ -327,6 +442,12 @@ class TaskAttempt:
                 _append(os.path.join(self._store_folder, LOGS, f"{self.claim.attempt}.log"), line)
 
 
+def _is_out_of_quota(run: AgentRun, answer: RunReport) -> bool:
+    """Return whether a client ended because its quota or rate limit is exhausted."""
+    has_failed = run.exit.ending == EXITED and bool(run.exit.exit_code or answer.error)
+    return has_failed and quota.is_exhausted(answer.error) and not read_sigils(answer.said or answer.text).result
+
+
 def _cost(model: Model | None, answer: RunReport) -> float | None:
     """Return the reported cost, or the cost of the tokens at the configured prices."""
     if answer.cost_usd is not None or model is None or not (model.input_price or model.output_price):
@@ -336,59 +457,14 @@ def _cost(model: Model | None, answer: RunReport) -> float | None:
     return (read * model.input_price + (answer.tokens_out or 0) * model.output_price) / 1_000_000
 
 
+def wip_message(task: Task) -> str:
+    """Return the message of a commit that keeps what a task's agents left uncommitted."""
+    return f"wip: {task.title}\n\nlearnt-task: {task.id}"
+
+
 def _append(path: str, text: str) -> None:
     make_folders(os.path.dirname(path))
     append_private(path, text)
-
-
-def build_prompt(
-    memory: Memory, task: Task, choice: ModelChoice, *, unmerged: tuple[str, ...] = (), keep: bool = True
-) -> str:
-    """Return the prompt for the next attempt at a task; with `keep=False`, its brief is not recorded."""
-    learnings, beside = memory.file.for_prompt(task)
-    brief = memory.brief(
-        f"{task.title}\n{task.text}".strip(),
-        agent=task.agent or None,
-        task=task.id,
-        model=choice.model,
-        model_reason=choice.reason,
-        beside=beside,
-        keep=keep,
-        client=memory.settings.work_agent,
-        pinned=True,
-        # What an agent gets by starting `learnt work` itself, it has asked for.
-        asked_by="tool" if is_agent(os.environ) else "prompt",
-    )
-    answers = memory.tasks.escalations(status=None, subject=task.id)
-    done = [needed for needed in memory.tasks.prerequisites_of(task.id) if needed.status == "done"]
-    return compose(
-        task,
-        brief=brief.text,
-        learnings=learnings,
-        spec=memory.tasks.read_spec(task.spec),
-        prerequisites=[_summarize_earlier(memory, needed) for needed in done],
-        chain=[_summarize_earlier(memory, earlier) for earlier in _chain(memory, task)],
-        answers=[answer for answer in answers if answer.status == "resolved"],
-        unmerged=unmerged,
-        overrides=memory.context.prompts_folder,
-    )
-
-
-def _chain(memory: Memory, task: Task) -> list[Task]:
-    """Return the tasks that a task builds on, oldest first."""
-    chain: list[Task] = []
-    while task.based_on and len(chain) < _MAX_CHAIN and task.based_on not in {link.id for link in chain}:
-        try:
-            task = memory.tasks.get(task.based_on)
-        except WrongRequest:
-            break
-        chain.append(task)
-    return chain[::-1]
-
-
-def _summarize_earlier(memory: Memory, task: Task) -> Earlier:
-    latest = next(iter(memory.tasks.attempts(task.id)), None)
-    return Earlier(task=task, summary=latest.summary if latest else "")
 
 
 def check_agent(memory: Memory) -> None:

@@ -1,8 +1,10 @@
 """Where an agent works: in the project's folder itself, or in a git worktree for each task.
 
 A worktree starts from HEAD, merged with the branches of the tasks that its task depends on or continues. It is kept
-between attempts and removed when the task is done; its branch, with all changes committed, stays. Nothing outside a
-worktree is committed, even if an agent has deleted its worktree and git would find a repository in a parent folder.
+between attempts. When nobody works on the task any more, everything in it that git does not ignore is committed to its
+branch, and the worktree is removed; where that is impossible, it stays. So nothing that an agent wrote is thrown away.
+A branch without a commit of its own goes. Nothing outside a worktree is committed, even if an agent has deleted its
+worktree and git would find a repository in a parent folder.
 """
 
 from __future__ import annotations
@@ -10,16 +12,21 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Container, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 
 from learnt.errors import LearntError, WrongRequest
 from learnt.model import Task, Value
-from learnt.system.files import Locked, list_names, make_folders, remove_tree
+from learnt.system.files import Locked, list_names, make_folders, read_own, remove_tree, replace_file
 from learnt.system.git import git
 
 _PREFIX = "learnt/"
 _LOCK = "worktrees.lock"
+_ASIDE = "-kept-"
+_GITLINK = "160000 "
+_LEARNINGS_FILES = (":(glob)**/.learnt/learnings.md", ":(glob)**/.learnt/learnings/*.md")
+_MAX_COPY_BYTES = 5_000_000
+_MAX_SHOWN = 20
 _threads = threading.Lock()
 
 
@@ -30,6 +37,22 @@ class Folder(Value):
     branch: str = ""
     unmerged: tuple[str, ...] = ()
     """Branches of finished tasks that could not be merged."""
+    is_new: bool = False
+    """Whether nobody has worked in it yet."""
+
+
+class Kept(Value):
+    """Where the work on a task is that has not been merged."""
+
+    branch: str = ""
+    commits: tuple[str, ...] = ()
+    """The branch's own commits, the latest first: abbreviated ids with subjects."""
+    folder: str = ""
+    """The worktree, if there is one."""
+    changes: tuple[str, ...] = ()
+    """The files with uncommitted changes in the worktree."""
+    aside: tuple[str, ...] = ()
+    """Folders that were worktrees of the task until an agent damaged them."""
 
 
 def check(root: str, isolation: str) -> None:
@@ -49,20 +72,33 @@ def check(root: str, isolation: str) -> None:
         )
 
 
-def prepare(root: str, worktrees: str, task: Task, earlier: Sequence[Task], *, isolation: str) -> Folder:
-    """Return the folder for a task, with earlier tasks' work merged; create its worktree if needed."""
+def folder_of(worktrees: str, task: str) -> Folder:
+    """Return the worktree of a task, which might not exist."""
+    return Folder(path=os.path.join(worktrees, task), branch=_PREFIX + task)
+
+
+def prepare(
+    root: str, worktrees: str, task: Task, earlier: Sequence[Task], *, isolation: str, files: Sequence[str] = ()
+) -> Folder:
+    """Return the folder for a task, with earlier tasks' work merged; create its worktree if needed.
+
+    `files` are paths of the project's files that agents get even if they are not committed.
+    """
     if isolation == "none":
         return Folder(path=root)
-    folder = Folder(path=os.path.join(worktrees, task.id), branch=_PREFIX + task.id)
+    folder = folder_of(worktrees, task.id)
     with _one_at_a_time(worktrees):
         if not _is_own(folder.path):
-            remove_tree(folder.path)
+            _set_aside(folder.path)
             _git(root, "worktree", "prune")
             new = () if _has_branch(root, folder.branch) else ("-b", folder.branch)
             # Without --force, because the branch may be checked out elsewhere.
             _git(root, "worktree", "add", *new, folder.path, "HEAD" if new else folder.branch)
+            folder = folder.replace(is_new=bool(new))
         branches = [other.branch for other in earlier if other.branch and _has_branch(root, other.branch)]
-        return folder.replace(unmerged=tuple(branch for branch in branches if not _merge(folder.path, branch)))
+        unmerged = tuple(branch for branch in branches if not _merge(folder.path, branch))
+        _copy(root, folder.path, files)
+        return folder.replace(unmerged=unmerged)
 
 
 def commit(folder: Folder, message: str) -> None:
@@ -71,9 +107,10 @@ def commit(folder: Folder, message: str) -> None:
         return
     if not _is_own(folder.path):
         raise LearntError(
-            f"{folder.path} is no longer a worktree", hint="the agent deleted the folder, and its work with it"
+            f"{folder.path} is no longer a worktree", hint="the agent damaged or deleted it; what is left is set aside"
         )
-    _git(folder.path, "add", "--all")
+    copies = _find_copies(folder.path)
+    _git(folder.path, "add", "--all", "--", ".", *(f":(exclude,literal){copy}" for copy in copies))
     if _git(folder.path, "diff", "--no-ext-diff", "--no-textconv", "--cached", "--quiet", check=False) is None:
         _git(folder.path, *_identity(folder.path), "commit", "--quiet", "--no-verify", "-m", message)
     if _git(folder.path, "symbolic-ref", "--short", "-q", "HEAD", check=False) == folder.branch:
@@ -87,20 +124,149 @@ def commit(folder: Folder, message: str) -> None:
     _git(folder.path, "branch", "--force", folder.branch, "HEAD")
 
 
-def remove(root: str, folder: Folder) -> None:
-    """Remove a worktree, but not its branch."""
-    if folder.branch:
-        with _one_at_a_time(os.path.dirname(folder.path)):
-            _git(root, "worktree", "remove", "--force", folder.path, check=False)
-            remove_tree(folder.path)
+def retire(root: str, folder: Folder, message: str = "", *, unless: Callable[[], bool] = bool) -> str | None:
+    """Commit what is left in a worktree to its branch and remove the worktree, but not what is not on the branch.
+
+    Return the branch, or an empty text if it had no commit and is gone, too; None if the worktree stays. Without a
+    message, everything has been committed already. `unless` is asked while nobody can prepare a worktree.
+    """
+    if not folder.branch:
+        return None
+    with _one_at_a_time(os.path.dirname(folder.path)):
+        if unless():
+            return None
+        if _is_own(folder.path):
+            try:
+                if message:
+                    commit(folder, message)
+            except LearntError:
+                return None
+            if _has_repository_inside(folder.path):
+                return None
+            if _git(root, "worktree", "remove", "--force", folder.path, check=False) is None:
+                remove_tree(folder.path)
+                _git(root, "worktree", "prune", check=False)
+        else:
+            _set_aside(folder.path)
             _git(root, "worktree", "prune", check=False)
+        return _keep_branch(root, folder.branch)
 
 
-def sweep(root: str, worktrees: str, needed: Container[str]) -> None:
-    """Remove the worktrees that no task needs, but not their branches."""
-    for name in list_names(worktrees):
-        if name.startswith("task_") and name not in needed:
-            remove(root, Folder(path=os.path.join(worktrees, name), branch=_PREFIX + name))
+def identify(folder: Folder) -> tuple[str, str]:
+    """Return the id of the tree of files that is checked out in a folder, and its commit; both empty without git."""
+    ids = (_git(folder.path, "rev-parse", "HEAD^{tree}", "HEAD", check=False) or "").split()
+    return (ids[0], ids[1]) if len(ids) == 2 else ("", "")
+
+
+def restore(folder: Folder) -> None:
+    """Remove what a program left in a worktree that had no changes before."""
+    if folder.branch:
+        _git(folder.path, "reset", "--hard", "--quiet", check=False)
+        _git(folder.path, "clean", "-d", "--force", "--quiet", "--exclude=.learnt", check=False)
+
+
+def list_tasks(worktrees: str) -> list[str]:
+    """Return the ids of the tasks that have a worktree."""
+    return [name for name in list_names(worktrees) if name.startswith("task_") and _ASIDE not in name]
+
+
+def find_kept(root: str, worktrees: str, task: Task) -> Kept:
+    """Return where the work on a task is."""
+    folder = folder_of(worktrees, task.id)
+    prefix = task.id + _ASIDE
+    try:
+        aside = [os.path.join(worktrees, name) for name in list_names(worktrees) if name.startswith(prefix)]
+    except OSError:
+        aside = []
+    has_folder = _is_own(folder.path)
+    branch = task.branch or folder.branch
+    has_branch = (has_folder or bool(task.branch)) and _has_branch(root, branch)
+    return Kept(
+        branch=branch if has_branch else "",
+        commits=tuple(_list_commits(root, branch)) if has_branch else (),
+        folder=folder.path if has_folder else "",
+        changes=tuple(_list_changes(folder.path)) if has_folder else (),
+        aside=tuple(sorted(aside)),
+    )
+
+
+def _list_commits(root: str, branch: str) -> list[str]:
+    """Return a task's commits that are neither on HEAD nor on another task's branch, the latest first."""
+    others = (f"--exclude={branch}", f"--branches={_PREFIX}*", "HEAD")
+    listed = _git(root, "log", "--format=%h %s", f"--max-count={_MAX_SHOWN}", branch, "--not", *others, check=False)
+    return listed.splitlines() if listed else []
+
+
+def _list_changes(path: str) -> list[str]:
+    """Return the files in a worktree with uncommitted changes."""
+    changed = _list_files(path, "diff", "--no-ext-diff", "--no-textconv", "--name-only", "HEAD")
+    added = _list_files(path, "ls-files", "--others", "--exclude-standard")
+    copies = _find_copies(path)
+    return [name for name in dict.fromkeys((*changed, *added)) if name not in copies]
+
+
+def _list_files(path: str, *words: str) -> list[str]:
+    listed = _git(path, "-c", "core.quotePath=false", *words, check=False)
+    return listed.splitlines() if listed else []
+
+
+def _copy(root: str, path: str, files: Sequence[str]) -> None:
+    """Copy files of the project into a worktree, except for those that are committed."""
+    present = [file for file in files if os.path.lexists(file)]
+    top = (_git(root, "rev-parse", "--show-toplevel", check=False) if present else "") or root
+    copies = _find_copies(path) if present else []
+    for file in present:
+        target = os.path.join(path, os.path.relpath(os.path.realpath(file), os.path.realpath(top)))
+        is_committed = os.path.lexists(target) and os.path.relpath(target, path) not in copies
+        if is_committed or os.path.islink(os.path.dirname(target)):
+            continue
+        with suppress(OSError):
+            content = read_own(file, max_bytes=_MAX_COPY_BYTES)
+            make_folders(os.path.dirname(target))
+            replace_file(target, content, durable=False)
+
+
+def has_copies(folder: Folder) -> bool:
+    """Return whether there are learnings files in a worktree that are not committed."""
+    return bool(folder.branch) and bool(_find_copies(folder.path))
+
+
+def _find_copies(path: str) -> list[str]:
+    """Return the learnings files in a worktree that are not committed: copies of the project's own."""
+    return _list_files(path, "ls-files", "--others", "--", *_LEARNINGS_FILES)
+
+
+def _set_aside(path: str) -> None:
+    """Rename a folder that is no worktree any more, because it may hold the only copy of an agent's work."""
+    try:
+        is_empty = not os.listdir(path)
+    except NotADirectoryError:
+        is_empty = False
+    except FileNotFoundError:
+        return
+    if is_empty or os.path.islink(path):
+        remove_tree(path)
+        return
+    number = 1
+    while os.path.lexists(f"{path}{_ASIDE}{number}"):
+        number += 1
+    os.rename(path, f"{path}{_ASIDE}{number}")
+
+
+def _has_repository_inside(path: str) -> bool:
+    """Return whether a worktree contains another repository, of which git commits only the id of its commit."""
+    listed = _git(path, "ls-files", "--stage", check=False) or ""
+    links = (line.partition("\t")[2] for line in listed.splitlines() if line.startswith(_GITLINK))
+    return any(os.path.lexists(os.path.join(path, link, ".git")) for link in links)
+
+
+def _keep_branch(root: str, branch: str) -> str:
+    """Return a branch if it has a commit that HEAD does not have; otherwise delete it."""
+    if not _has_branch(root, branch):
+        return ""
+    if _git(root, "rev-list", "--max-count=1", branch, "--not", "HEAD", check=False) != "":
+        return branch
+    return branch if _git(root, "branch", "--delete", "--force", branch, check=False) is None else ""
 
 
 def environment(folder: Folder) -> dict[str, str]:

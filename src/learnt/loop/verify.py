@@ -1,4 +1,8 @@
-"""Verify an agent's work with a command, and classify failures by their output."""
+"""Verify an agent's work with a command, and say why something failed by what it printed.
+
+The reason is the first error, because later ones often follow from it, and the last line says only that something
+failed. What our own programs print inside an attempt is nobody's error.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,14 @@ import sys
 
 from learnt.clients.kit.run import Call, plain_text
 from learnt.loop.agents import AgentRun
+from learnt.mine.complaint import find_first_error
 from learnt.system.run import EXITED, TIME_LIMIT
+from learnt.text.clean import clean
+from learnt.text.titles import OWN_LINE, cut_text, cut_words
 
-_MAX_OUTPUT_CHARS = 1_500
+_MAX_ENDING_CHARS = 1_500
+_MAX_ERROR_CHARS = 2_000
+_MAX_REASON_CHARS = 300
 # The order matters, because a missing module also fails tests, and a failed test may print a type error.
 _PATTERNS = (
     ("timeout", r"timed? ?out|deadline exceeded|TimeoutError|TimeoutExpired"),
@@ -39,6 +48,28 @@ _PATTERNS = (
 _EXPRESSIONS = [(category, re.compile(pattern, re.MULTILINE)) for category, pattern in _PATTERNS]
 
 
+# No change to the files mends these: the shell or `make` cannot start a program, or the tests cannot be collected.
+_OBSTACLES = re.compile(
+    r"^.*(?:\bcommand not found|sh: (?:line )?(?:\d+: )?[^:\n]+: not found"
+    r"|is not recognized as an internal or external).*$"
+    r"|^make(?:\[\d+\])?: [\w.+/-]+: (?:No such file or directory|Command not found|Permission denied)$"
+    r"|^(?:/usr/bin/)?env: .+: No such file or directory$"
+    r"|^\S*python[\d.]*(?:\.exe)?: No module named \S+$"
+    r"|^.*\berrors? during collection\b.*$|^ERROR collecting .*$|^ImportError while loading conftest.*$"
+    r"|^INTERNALERROR> .*$|^.*\bTest suite failed to run\b.*$|^FAIL\s.*\[setup failed\]$",
+    re.MULTILINE,
+)
+_NO_PROGRAM = (126, 127)
+
+
+def find_obstacle(output: str, exit_code: int | None) -> str:
+    """Return why no attempt can make a verification succeed that failed before any work; empty if one can."""
+    match = _OBSTACLES.search(_without_own_lines(output))
+    if match is None and exit_code in _NO_PROGRAM:
+        return read_error(output)[0] or f"exit code {exit_code}: a program is missing, or cannot be started"
+    return cut_words(match[0].strip(" =!_"), _MAX_REASON_CHARS) if match else ""
+
+
 def build_call(command: str) -> Call:
     """Return the call that runs a verification in a shell."""
     shell = ("cmd", "/c", command) if sys.platform == "win32" else ("sh", "-c", command)
@@ -46,9 +77,8 @@ def build_call(command: str) -> Call:
 
 
 def describe_failure(command: str, run: AgentRun) -> tuple[str, str, str]:
-    """Return why a verification failed: the reason as a sentence, its category, and the end of the output."""
-    printed = (plain_text(run.output.stdout), plain_text(run.output.stderr))
-    output = "\n".join(filter(None, printed)).strip()[-_MAX_OUTPUT_CHARS:]
+    """Return why a verification failed: how it ended, its category, and what it printed."""
+    output = "\n".join(filter(None, (plain_text(run.output.stdout), plain_text(run.output.stderr))))
     exit = run.exit
     if exit.ending == EXITED:
         how = f"ended with exit code {exit.exit_code}"
@@ -59,5 +89,26 @@ def describe_failure(command: str, run: AgentRun) -> tuple[str, str, str]:
 
 
 def classify(output: str) -> str:
-    """Return a failure's category, which is derived from the end of its output."""
-    return next((category for category, expression in _EXPRESSIONS if expression.search(output)), "unknown")
+    """Return a failure's category, by its first error or, if that says too little, by the end of the output."""
+    output = _without_own_lines(output)
+    texts = (find_first_error(output), output.rstrip()[-_MAX_ENDING_CHARS:])
+    found = (category for text in texts for category, expression in _EXPRESSIONS if expression.search(text))
+    return next(found, "unknown")
+
+
+def read_error(output: str) -> tuple[str, str]:
+    """Return the first error in an output, for the reason of a failure, and the output from there on.
+
+    Without an error, the output's end says most.
+    """
+    output = _without_own_lines(output).strip()
+    first = find_first_error(output)
+    start = output.find(first) if first else -1
+    if start < 0:
+        return "", output[-_MAX_ERROR_CHARS:]
+    return cut_words(first, _MAX_REASON_CHARS), cut_text(output[start:], _MAX_ERROR_CHARS)
+
+
+def _without_own_lines(output: str) -> str:
+    lines = clean(output).splitlines()
+    return "\n".join(line for line in lines if not line.startswith(OWN_LINE))

@@ -12,17 +12,23 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
-from learnt.errors import LearntError
-from learnt.loop import folders
-from learnt.loop.attempt import RUNNING, WORKTREES, AttemptResult, TaskAttempt, check_agent
+from learnt.errors import LearntError, NotFound
+from learnt.flow.money import Budget, Refused
+from learnt.loop import baseline, folders, quota
+from learnt.loop.attempt import RUNNING, WORKTREES, AttemptResult, TaskAttempt, check_agent, wip_message
 from learnt.memory import Memory
-from learnt.model import Claim, Value, new_id
+from learnt.model import Claim, Task, Value, new_id
 from learnt.system import family
 from learnt.system.files import list_names, remove_tree
+from learnt.text.times import DAY_S, MONTH_MS
 
 _MAX_WAIT_S = 5.0
 _POLL_S = 1.0
+# Weekly quotas are the longest ones.
+_MAX_PAUSES_S = 8 * DAY_S
 
 
 class Plan(Value):
@@ -38,10 +44,14 @@ class Notice(Value):
     """An event in a run, for display."""
 
     what: str
-    """One of `started`, `progress`, `ended`, `waiting` and `stopped`."""
+    """One of `started`, `progress`, `ended`, `waiting`, `paused` and `stopped`."""
     task: str = ""
     title: str = ""
     attempt: int = 0
+    model: str = ""
+    model_reason: str = ""
+    price_usd: float = 0.0
+    """What an attempt that starts may cost, by the price of its model."""
     text: str = ""
     ended: AttemptResult | None = None
 
@@ -53,6 +63,10 @@ class Summary(Value):
     done: int = 0
     escalated: int = 0
     cost_usd: float = 0.0
+    spent_usd: float = 0.0
+    """The cost, and the price of attempts whose cost is unknown."""
+    over_usd: float = 0.0
+    """By how much the budget was exceeded, because an attempt cost more than the price of its model."""
     duration_ms: int = 0
     stopped: str = ""
     """Why the run ended early; empty if it did not end early."""
@@ -70,9 +84,16 @@ class LoopRun:
         self._started: set[str] = set()
         self._waited_for: set[str] = set()
         self._claimed = 0
+        self._budget = Budget(usd=plan.budget_usd)
+        self._refused: dict[str, tuple[frozenset[str], str]] = {}
+        """Tasks whose next attempt would cost too much: which attempts were running then, and why."""
+        self._escalated = 0
+        self._paused_until = 0.0
+        self._pauses = 0
+        self._paused_since = 0.0
         self._ended: list[AttemptResult] = []
         self._stopped = ""
-        self._error: LearntError | OSError | None = None
+        self._error: BaseException | None = None
         self._over = False
         self._name = new_id("worker", time.time_ns() // 1_000_000)
 
@@ -83,6 +104,7 @@ class LoopRun:
             folders.check(self._root, memory.settings.work_isolation)
             check_agent(memory)
             self._sweep(memory)
+            self._budget = self._budget.replace(since=memory.work.now())
             lease_s = memory.settings.work_lease_s
         renewal = threading.Thread(target=self._renew_claims, args=(lease_s,), daemon=True)
         renewal.start()
@@ -98,11 +120,23 @@ class LoopRun:
         renewal.join()
         if self._error is not None:
             raise self._error
-        if self._has_reached_attempt_limit() and not self._stopped:
-            with self._open_memory() as memory:
-                made = "1 attempt was" if self._claimed == 1 else f"{self._claimed} attempts were"
-                self._stopped = f"{made} made, which is the limit" if self._has_ready_task(memory) else ""
-        return self._summary(round((time.monotonic() - began) * 1000))
+        with self._open_memory() as memory:
+            if memory.settings.work_isolation == "worktree":
+                self._retire_folders(memory)
+            if not self._stopped:
+                self._stopped = self._find_limit(memory)
+            spent = memory.work.spent(self._budget.since) if self._budget.usd else 0.0
+        return self._summary(round((time.monotonic() - began) * 1000), spent)
+
+    def _find_limit(self, memory: Memory) -> str:
+        """Return the limit because of which ready tasks were not worked on; empty if none was reached."""
+        ready = {task.id for task in memory.tasks.select(statuses=["ready"])}
+        if 0 < self._plan.tasks <= len(self._started):
+            ready &= self._started
+        if self._has_reached_attempt_limit() and ready:
+            made = "1 attempt was" if self._claimed == 1 else f"{self._claimed} attempts were"
+            return f"{made} made, which is the limit"
+        return next((reason for task, (_, reason) in self._refused.items() if task in ready), "")
 
     def stop(self, reason: str) -> None:
         """Start no more attempts, and end the running agents. This can be called from a signal handler."""
@@ -120,7 +154,7 @@ class LoopRun:
             with self._open_memory() as memory:
                 while self._next(memory):
                     pass
-        except (LearntError, OSError) as error:
+        except BaseException as error:  # whatever it is, the other jobs must not wait for this one; `run` raises it
             self._error = self._error or error
             self.stop(str(error))
         finally:
@@ -135,22 +169,59 @@ class LoopRun:
         for name in list_names(running):
             if name not in claimed_attempts:
                 remove_tree(os.path.join(running, name))
+        baseline.forget_old(os.path.join(memory.folder, baseline.FOLDER), before_s=time.time() - MONTH_MS / 1000)
         if memory.settings.work_isolation == "worktree":
-            open_tasks = [task.id for task in memory.tasks.select() if task.status not in ("done", "cancelled")]
-            needed = {*open_tasks, *(claim.task for claim in claims)}
-            folders.sweep(self._root, os.path.join(memory.folder, WORKTREES), needed)
+            self._retire_folders(memory)
+
+    def _retire_folders(self, memory: Memory) -> None:
+        """Remove the worktrees of tasks that nobody works on any more; what is in them stays on their branches."""
+        worktrees = os.path.join(memory.folder, WORKTREES)
+        for id in folders.list_tasks(worktrees):
+            task = self._find_unneeded(memory, id)
+            if task is None:
+                continue
+            is_needed = partial(self._needs_folder, memory, id)
+            branch = folders.retire(self._root, folders.folder_of(worktrees, id), wip_message(task), unless=is_needed)
+            if branch is not None and task.queued:
+                memory.work.note_branch(id, branch)
+
+    def _needs_folder(self, memory: Memory, id: str) -> bool:
+        return self._find_unneeded(memory, id) is None
+
+    def _find_unneeded(self, memory: Memory, id: str) -> Task | None:
+        """Return a task that needs no worktree any more, also one that is not in the store; None if it needs one."""
+        if any(claim.task == id for claim in memory.work.claims()):
+            return None
+        try:
+            task = memory.tasks.get(id)
+        except NotFound:
+            return Task(id=id, title="a task that is not in the store")
+        return task if task.status in ("done", "cancelled") else None
 
     def _next(self, memory: Memory) -> bool:
         """Make one attempt, or wait until one might be possible; return False if this job is finished."""
         self._release_lapsed(memory)
         with self._changed:
-            if not self._can_claim():
+            self._wait_out_pause()
+            if self._stopped or self._has_reached_attempt_limit():
                 return False
             only = sorted(self._started) if 0 < self._plan.tasks <= len(self._started) else None
             held = [claim for claim in memory.work.claims() if only is None or claim.task in only]
-            claim = memory.work.claim(worker=self._name, host=socket.gethostname(), pid=os.getpid(), only=only)
+            running = frozenset(claim.attempt for claim in held)
+            claim = memory.work.claim(
+                worker=self._name,
+                host=socket.gethostname(),
+                pid=os.getpid(),
+                only=only,
+                # What an attempt leaves of its reservation when it ends may be enough for a task that was refused.
+                without=[task for task, (before, _) in self._refused.items() if before <= running],
+                budget=self._budget,
+            )
             if claim is None:
                 return self._wait(held)
+            if isinstance(claim, Refused):
+                self._refuse(claim, running)
+                return True
             self._claimed += 1
             self._started.add(claim.task)
             attempt = TaskAttempt(
@@ -162,19 +233,34 @@ class LoopRun:
         self._attempt(memory, attempt)
         return True
 
-    def _can_claim(self) -> bool:
-        spent = sum(ended.assumed_usd for ended in self._ended)
-        if self._plan.budget_usd and spent >= self._plan.budget_usd and not self._stopped:
-            self._stopped = f"${spent:.2f} of ${self._plan.budget_usd:.2f} are spent"
-        return not self._stopped and not self._has_reached_attempt_limit()
+    def _refuse(self, refused: Refused, running: frozenset[str]) -> None:
+        """Remember that a task's next attempt would cost too much."""
+        if refused.only_task:
+            self._escalated += 1
+            self._report(Notice(what="progress", task=refused.task.id, text=f"it needs a person: {refused.reason}"))
+        else:
+            self._refused[refused.task.id] = running, refused.reason
+
+    def _wait_out_pause(self) -> None:
+        """Wait until a client whose quota was exhausted may answer again."""
+        while not self._stopped and (remaining_s := self._paused_until - time.monotonic()) > 0:
+            self._changed.wait(min(remaining_s, _MAX_WAIT_S))
+
+    def _pause(self, pause_s: float) -> None:
+        """Start no attempts for a while; without a stated time, for longer and longer."""
+        now = time.monotonic()
+        self._pauses += 1
+        if self._pauses == 1:
+            self._paused_since = now
+        elif now - self._paused_since > _MAX_PAUSES_S:
+            self._stopped = self._stopped or "the client's quota has been exhausted for more than a week"
+        pause_s = pause_s or min(quota.FIRST_PAUSE_S * 2 ** min(self._pauses - 1, 10), quota.LONGEST_PAUSE_S)
+        self._paused_until = max(self._paused_until, now + pause_s)
+        until = time.strftime("%H:%M:%S", time.localtime(time.time() + self._paused_until - now))
+        self._report(Notice(what="paused", text=f"the client's quota is exhausted; the run continues at {until}"))
 
     def _has_reached_attempt_limit(self) -> bool:
         return 0 < self._plan.attempts <= self._claimed
-
-    def _has_ready_task(self, memory: Memory) -> bool:
-        """Return whether one of the plan's tasks is still ready."""
-        ready = {task.id for task in memory.tasks.select(statuses=["ready"])}
-        return bool(ready & self._started if 0 < self._plan.tasks <= len(self._started) else ready)
 
     def _wait(self, claims: list[Claim]) -> bool:
         """Wait until a task might have become ready; return False if no task can become ready.
@@ -189,7 +275,9 @@ class LoopRun:
         has_own = any(claim.attempt in self._working for claim in claims)
         if not has_own and first.attempt not in self._waited_for:
             self._waited_for.add(first.attempt)
-            self._report(Notice(what="waiting", task=first.task, text=f"held by {first.host}, process {first.pid}"))
+            held = f"held by {first.host}, process {first.pid}"
+            lapse = f"if that has died, it goes on in {max(1, (first.held_until - now) // 1000)} s"
+            self._report(Notice(what="waiting", task=first.task, text=f"{held}; {lapse}"))
         lapse_s = max(0.05, (min(claim.held_until for claim in claims) - now) / 1000)
         self._changed.wait(min(lapse_s, _MAX_WAIT_S))
         return True
@@ -197,7 +285,9 @@ class LoopRun:
     def _attempt(self, memory: Memory, attempt: TaskAttempt) -> None:
         task = attempt.task
         number = len(memory.tasks.attempts(task.id)) + 1
-        self._report(Notice(what="started", task=task.id, title=task.title, attempt=number))
+        claim = attempt.claim
+        plans: dict[str, Any] = {name: getattr(claim, name) for name in ("model", "model_reason", "price_usd")}
+        self._report(Notice(what="started", task=task.id, title=task.title, attempt=number, **plans))
         try:
             ended = attempt.run()
         finally:
@@ -205,7 +295,16 @@ class LoopRun:
                 self._working.pop(attempt.claim.attempt, None)
                 self._changed.notify_all()
         with self._changed:
+            if ended.pause_s is not None:
+                self._claimed -= 1
+                self._pause(ended.pause_s)
+                if ended.debrief is None:
+                    return
+            elif ended.result != "interrupted":
+                self._pauses = 0
             self._ended.append(ended)
+            if ended.obstacle and not self._stopped:
+                self._stopped = ended.obstacle
         self._report(Notice(what="ended", task=task.id, title=task.title, attempt=number, ended=ended))
         if ended.result in ("failed", "incomplete"):
             self._stop_if_stuck(memory)
@@ -268,13 +367,15 @@ class LoopRun:
             return False  # the database may be available again before the lease expires
         return True
 
-    def _summary(self, duration_ms: int) -> Summary:
+    def _summary(self, duration_ms: int, spent_usd: float) -> Summary:
         last = {ended.task.id: ended for ended in self._ended}
         return Summary(
             ended=tuple(self._ended),
             done=sum(ended.result == "done" for ended in last.values()),
-            escalated=sum(ended.task.status == "escalated" for ended in last.values()),
+            escalated=sum(ended.task.status == "escalated" for ended in last.values()) + self._escalated,
             cost_usd=sum(ended.cost_usd or 0.0 for ended in self._ended),
+            spent_usd=sum(ended.assumed_usd for ended in self._ended),
+            over_usd=max(0.0, spent_usd - self._budget.usd) if self._budget.usd else 0.0,
             duration_ms=duration_ms,
             stopped=self._stopped,
         )

@@ -116,6 +116,7 @@ def make_request(
     findings: Sequence[Discovery],
     nearest: Sequence[Learning],
     template: str,
+    goal: str = "",
 ) -> tuple[str, str, Mapping[str, Any]]:
     """Return the system text, the prompt and the schema of a request.
 
@@ -123,6 +124,7 @@ def make_request(
     """
     parts = {
         "task": _fence_off("task", f"{fold(task_title)}\n\n{clean(task_text)}".strip()[:_MAX_TASK_LENGTH]),
+        "goal": f"What it serves:\n\n{_fence_off('goal', clean(goal)[:_MAX_TASK_LENGTH])}" if goal.strip() else "",
         "type": _plain_word(task_type),
         "result": _plain_word(result),
         "material": _fence_off("material", clean(material)),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import dropwhile, pairwise
 
 from learnt.model import Value
 from learnt.text.clean import clean, fold
@@ -112,6 +112,12 @@ _BAD_OPTION = lazy_pattern(
 )
 _EXCEPTION = lazy_pattern(r"\b\w*(?:Error|Exception): \S")
 _AT_PLACE = lazy_pattern(r"^[\w./@+-]+\.\w{1,6}[:(]\d")
+# The message of a failed test stands in the line below its name.
+_TEST_HEADING = lazy_pattern(r"^(?:--- FAIL: |FAIL(?:ED)?:? |● |not ok \d+|thread .* panicked at )")
+_TEST_MESSAGE = lazy_pattern(r"^E\s{2,}(?=\S)")
+_MIN_FIRST_RATING = 3  # fewer signs are no error, but may be what an error is about
+_AT_LINE = lazy_pattern(r"^[\w./@+-]+\.\w{1,6}(?::\d+(?::\d+)?:|\(\d+(?:,\d+)?\):) (?!.{0,20}\b(?:warning|note)\b)\S")
+_ONLY_ENDED = lazy_pattern(r"^npm (?:ERR!|error) (?:Exit status|Test failed)|, to rerun pass `", re.IGNORECASE)
 _ABORTED = lazy_pattern(
     r"sibling tool call errored|request interrupted|interrupted by (?:the )?user|cancel+ed|tool use was rejected|"
     r"user doesn't want|operation was aborted|command timed out after",
@@ -187,6 +193,27 @@ def find_error(text: str) -> str:
     if any(rates):
         return telling[rates.index(max(rates))]
     return found or next(iter(telling[:1] if len(telling) < _FEW_LINES else telling[-1:]), "")
+
+
+def find_first_error(text: str) -> str:
+    """Return the first line of an output that says what went wrong, on which the others may depend.
+
+    It is empty if there is no output, or only that something failed (`make: *** [all] Error 1`).
+    """
+    lines = [line for line in _list_lines(text) if not (_SAYS_NOTHING.search(line) or _ONLY_ENDED.search(line))]
+    messages = (line[match.end() :] for line in lines if (match := _TEST_MESSAGE.match(line)))
+    others = [line for line in lines if not _TEST_HEADING.match(line)]
+    telling = (line for line in others if _rate(line) >= _MIN_FIRST_RATING or _AT_LINE.match(line))
+    below_heading = dropwhile(lambda line: not _TEST_HEADING.match(line), lines)
+    failed = (line for line in below_heading if not _TEST_HEADING.match(line))
+    found = next(messages, "") or _find_first_exception(lines) or next(telling, "") or next(failed, "")
+    return found or (find_error("\n".join(lines)) if lines else "")
+
+
+def _find_first_exception(lines: list[str]) -> str:
+    """Return the line with the exception of the first traceback, which caused those after it; empty without one."""
+    inside = dropwhile(lambda line: not line.startswith("Traceback (most recent call last)"), lines)
+    return next(filter(_TRACEBACK_END.match, inside), "")
 
 
 def _rate(line: str) -> int:

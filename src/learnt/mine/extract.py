@@ -111,7 +111,10 @@ def _describe(discovery: Discovery, text: str) -> tuple[str, str]:
     if discovery.rule in ("edit", "call") and worked:
         advice = text if not discovery.files or worked.startswith("`") else f"Use `{worked}` instead of `{failed}`"
         return f"`{failed}` failed: {error}.", advice + "."
-    if discovery.rule in ("words", "person"):
+    if discovery.rule == "stated":
+        failed = f"`{failed}` failed{f': {error}' if error else ''}." if failed else f"{error}." if error else ""
+        return fold(f"{failed} {discovery.excerpt}"), worked
+    if discovery.rule in ("words", "choice", "person"):
         # An observation is needed only if the title was truncated or is part of a longer sentence.
         is_whole = fold(discovery.excerpt) == text and len(text) <= TITLE_LIMIT
         return "" if is_whole else fold(discovery.excerpt), discovery.worked

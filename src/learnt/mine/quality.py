@@ -18,8 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from learnt.mine.extract import LearningDraft
 
-# These rules put their findings into sentences of their own.
-_WORDED_BY_RULES = ("command", "edit", "call", "verification")
+# These rules put their findings into sentences of their own, or somebody has put them into words on purpose.
+_WORDED_BY_RULES = ("command", "edit", "call", "verification", "stated")
 # The flaws that are none if it happens again.
 _HEALED_BY_RECURRENCE = ("an incident", "too narrow")
 _MIN_WORDS, _MIN_WORDS_OF_AN_ORDER = 3, 2
@@ -85,6 +85,13 @@ _PLAN = re.compile(
     r"^(?:i(?:['’]ll| will| am going to|['’]m going to| plan to| want to)|we(?:['’]ll| will| plan to| are going to)|"
     r"let me|let['’]s|we should (?:refactor|rewrite|clean|improve|revisit)|"
     r"(?:possible |the |a )?next steps?\b|next,? i|going to|ich werde|je vais|voy a)\b",
+    re.IGNORECASE,
+)
+# What somebody did, without a word of what holds: “Edited the skill without loading it”.
+_TELLS = re.compile(
+    r"^(?:(?:i|we) )?(?:edited|forgot|tried|ran|broke|wrote|skipped|missed|deleted|merged|pushed|deployed|spent|wasted|"
+    r"overlooked|misread|assumed|committed|reverted|had to)\b"
+    r"(?!.*\b(?:is|are|must|should|needs?|never|always|not|cannot|can|will|has|have|do|does)\b)",
     re.IGNORECASE,
 )
 _CAUSE = re.compile(r"\b(?:was|were) (?:caused|due|because|broken|wrong|missing)\b", re.IGNORECASE)
@@ -155,7 +162,7 @@ def _check_subject(title: str) -> str:
     is_fact = _PROJECT_FACT.match(title.strip()) and not _CONTRAST.search(title)
     if is_fact or _STATE.search(title.strip()):
         return "restates the present state"
-    if _CAUSE.search(_CODE.sub(" ", title)):
+    if _CAUSE.search(_CODE.sub(" ", title)) or _TELLS.search(_CODE.sub(" ", title.strip())):
         return "an incident: it tells what was, not what holds"
     return ""
 

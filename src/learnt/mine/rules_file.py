@@ -18,7 +18,7 @@ from copy import copy
 from itertools import accumulate, pairwise
 
 from learnt.learnings_file.lines import ID_COMMENT, ON_TRIAL, category_of
-from learnt.learnings_file.read import TITLE, UPDATED, drop_comments, find_fence, split_lines, split_units
+from learnt.learnings_file.read import TITLE, UPDATED, drop_comments, split_lines, split_units
 from learnt.mine.rule_text import (
     asks_for_something,
     describes_name,
@@ -37,6 +37,7 @@ from learnt.mine.rule_text import (
 )
 from learnt.model import AVOID, TAG_LIMIT, TITLE_LIMIT, TRIGGER_LIMIT, Value
 from learnt.text.clean import clean, fold
+from learnt.text.entries import find_fence
 from learnt.text.sentences import CODE, HEADING, ITEM, PARAGRAPH, TABLE, Block, read_blocks
 from learnt.text.shorten import shorten
 from learnt.text.titles import key_of, text_key

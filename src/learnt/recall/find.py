@@ -4,8 +4,10 @@ Any text can be searched for, and searching for a long text is fast, too. Rare w
 to look up, so they are looked up first, until there are enough candidates. Common words are still used to rank the
 candidates. Learnings that mean something similar are found without any common word.
 
-A hit has two figures. Its `score` orders a search: BM25 and likeness of meaning, both in relation to the best
-candidate, added with weights; an encoder's vectors can replace those of the embedded table. Its `relevance` decides
+A hit has two figures. Its `score`, at most 1, orders a search: BM25 in relation to the best candidates and likeness of
+meaning, added with weights, and a little of the score of what was learnt right before or after it; an encoder's vectors
+can replace those of the embedded table. Of two like statements with different values the newer comes first
+(`newest.py`). Its `relevance` decides
 about a brief: the probability that it is wanted (`relevance.py`), always by the embedded table. All stores count as
 one, so that a hit in one store can be compared with a hit in another. The same arguments always produce the same order:
 nothing here reads the clock or the settings.
@@ -13,11 +15,21 @@ nothing here reads the clock or the settings.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
+from collections.abc import Mapping
 
 from learnt.model import Hit, Value
-from learnt.recall.query import EVERYDAY, Query
+from learnt.recall.query import (
+    EVERYDAY,
+    Query,
+    choose_significant,
+    is_short_for,
+    lessen_longer,
+    newest_to_search,
+    selectivity_of,
+    words_to_look_up,
+    worth_of,
+)
 from learnt.recall.relevance import (
     EVERYDAY_WEIGHT,
     FEATURES,
@@ -29,35 +41,38 @@ from learnt.recall.relevance import (
     weigh_word,
 )
 from learnt.store import index, learnings
-from learnt.text.meaning import embed, likenesses
+from learnt.text.meaning import MODEL, liken_words, likenesses
+from learnt.text.titles import begins
 from learnt.text.triggers import Situation, SituationMatcher
-from learnt.text.words import JOINED, mark, words
+from learnt.text.words import JOINED, mark, numbered_words, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-    from typing import Any
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from learnt.model import Learning
     from learnt.store.database import Database
     from learnt.store.index import Candidate, Counts, Filter
 
-_MIN_CANDIDATES = 60
-_BY_MEANING = _BY_ENCODER = 30  # so many candidates are looked for by meaning
+_MIN_CANDIDATES = 30
+_BY_MEANING = 20  # so many candidates are looked for by meaning
 _FEW = 50  # reading the words of so few learnings is faster than searching the index
-_MAX_WORDS = 300
-_MAX_LOOKED_UP = 16
-_USUAL_WORDS = 100  # if a text has more words, the limit grows by one for every two further words
-MAX_POSTINGS = 5_000
 _SATURATION = 0.9
 _MAX_SATURATED = _SATURATION + 1
 _LENGTH_WEIGHT = 0.75
 BY_SENTENCE = 24  # so many candidates are compared with each sentence
-BY_SELF = 10  # so many of them by title and cues
-_MIN_PREFIX, _MAX_COMPLETIONS = 4, 5
+BY_SELF = 6  # so many of them by title and cues
+_MIN_PREFIX, _MAX_PREFIX, _MAX_COMPLETIONS = 4, 6, 5
 _MANY_CUE_WORDS = 20
-SEMANTIC_WEIGHT = ENCODER_WEIGHT = 0.4
+SEMANTIC_WEIGHT = 0.65
+ENCODER_WEIGHT = 0.7
+_USUAL = 10  # BM25 is related to the mean of so many best candidates: one exceptional match must not devalue the others
+_POWER, _SCALE = 1.5, 2.0  # of likeness: the best candidates of a search then have about 1, as by words
+_ENCODER_SCALE = 1.5
+_TABLE_SHARE = 0.3  # how much the table counts beside an encoder: together they find more than either alone
 _REST = 0.1  # how much the encoder's likeness of the least like candidate counts
+_NEIGHBOURS, _NEIGHBOUR_WEIGHT = 2, 0.1  # what was learnt one after the other is often about the same work
+_NEWEST_AMONG, _BY_SELF_IN_SEARCH, _SELF_WEIGHT = 4, 12, 0.75
 # Without a common word, texts that have nothing to do with each other are usually less alike than this.
 _MIN_LIKENESS = 0.25
 
@@ -77,6 +92,26 @@ class Source(Value):
 
     database: Database
     scope: str
+
+
+class Highlights(Mapping[str, str]):
+    """The texts of a learning's matched fields, with the matched words in `<mark>`; each is marked when it is read."""
+
+    def __init__(self, learning: Learning, fields: tuple[str, ...], words: Collection[str]) -> None:
+        self._learning = learning
+        self._fields = fields
+        self._words = words
+
+    def __getitem__(self, field: str) -> str:
+        if field not in self._fields:
+            raise KeyError(field)
+        return mark(index.text_of(self._learning, field), self._words)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
 
 
 class Encoded(Value):
@@ -131,54 +166,24 @@ def find_nearest(database: Database, text: str, which: Filter, *, limit: int) ->
     return search.find_alike(limit)
 
 
-def highlights(hit: Hit) -> dict[str, str]:
-    """Return the texts of the matched fields, with the matched words in `<mark>`."""
-    return {field: mark(index.text_of(hit.learning, field), hit.words) for field in hit.matched_fields}
-
-
-def words_to_look_up(wanted: Sequence[str], frequencies: Mapping[str, int]) -> list[str]:
-    """Return the words to look up, rarest first; words that do not occur in any learning are left out."""
-    rarest_first = sorted((word for word in wanted if frequencies.get(word)), key=lambda word: frequencies[word])
-    chosen: list[str] = []
-    postings = 0
-    for word in rarest_first[: _MAX_LOOKED_UP + max(0, len(wanted) - _USUAL_WORDS) // 2]:
-        postings += frequencies[word]
-        if chosen and postings > MAX_POSTINGS:
-            break
-        chosen.append(word)
-    return chosen
-
-
 class _Found:
     """A candidate of one store during a search, with everything that is known about it."""
 
     __slots__ = (
-        *(
-            "alike",
-            "by_meaning",
-            "by_words",
-            "candidate",
-            "cued",
-            "likeness",
-            "meaning",
-            "rarest",
-            "self_meaning",
-            "shares",
-            "source",
-        ),
-        *("strength", "times", "trigger", "words"),
-    )
+        "alike by_meaning by_words candidate cued likeness meaning rarest score self_meaning shares source strength "
+        "times trigger words"
+    ).split()
 
     def __init__(self, candidate: Candidate, source: int, trigger: str) -> None:
         self.candidate = candidate
         self.source = source
         self.trigger = trigger
-        self.times = Counter(candidate.words())
+        self.times = candidate.match.times
         self.shares: dict[str, float] = {}
-        self.by_words = self.by_meaning = self.alike = 0.0
-        self.likeness: Any = None  # a number, once it is known
+        self.by_words = self.by_meaning = self.alike = self.score = 0.0
+        self.likeness = max(0.0, candidate.likeness or 0.0)
         self.words = self.rarest = self.meaning = self.self_meaning = self.strength = 0.0
-        self.cued = min(1.0, len(candidate.texts.get("cues", "").split()) / _MANY_CUE_WORDS)
+        self.cued = min(1.0, candidate.match.cue_words / _MANY_CUE_WORDS)
 
     def list_features(self) -> dict[str, float]:
         """Return the figures that decide about its relevance."""
@@ -218,20 +223,22 @@ class _Search:
         forms = self._find_forms()
         self._total = _add_up(self._counts)
         in_index = dict.fromkeys(form for word in self._query.words for form in forms.get(word, (word,)))
-        self._wanted = _most_significant([*in_index], self._total.frequencies)
+        self._wanted = choose_significant([*in_index], self._total.frequencies)
         self._sentences = [
             frozenset(form for word in sentence for form in forms.get(word, (word,)))
             for sentence in self._query.sentences
         ]
-        self._worth = _worth_of(self._wanted, self._total)
+        self._worth = lessen_longer(worth_of(self._wanted, self._total), forms)
         self._weights = self._weigh_words()
-        self._vector = self._query.embed_whole()
+        self._common = [word for word in self._weights if self._total.frequencies.get(word)]
+        self._vector = self._query.embed_whole(selectivity_of(self._query.words, self._total))
         self._matcher = SituationMatcher(situation)
-        self._most = max(_MIN_CANDIDATES, *(4 * part.limit for part in parts), 0)
+        self._most = max(_MIN_CANDIDATES, *(3 * part.limit for part in parts), 0)
         self._vectors = self._list_vectors() if self._vector is not None else []
         self._found: dict[str, _Found] = {}
         self._learnings: dict[str, Learning] = {}
-        self._best_words = 0.0
+        self._about: dict[str, float] = {}
+        self._usual_words = self._highest = 1.0
         self._reached_limit = False
         for number in range(len(sources)):
             self._search_source(number)
@@ -241,7 +248,10 @@ class _Search:
         chosen = [self._fitting(part) for part in self._parts]
         self._score()
         self._estimate_strengths()
+        by_score = [] if all(part.by_relevance for part in self._parts) else self._list_best(_BY_SELF_IN_SEARCH)
+        self._read([*self._list_strongest(), *by_score])  # at once
         self._compare_with_titles_and_cues()
+        self._add_what_it_is_about(by_score)
         best = [self._order(found, part)[: part.limit] for found, part in zip(chosen, self._parts, strict=True)]
         hits = self._make_hits({one.candidate.id: one for some in best for one in some}.values())
         return [[hits[one.candidate.id] for one in some if one.candidate.id in hits] for some in best]
@@ -252,7 +262,7 @@ class _Search:
         self._estimate_strengths()
         for one in self._found.values():
             one.trigger = ""
-        best = sorted(self._found.values(), key=self._rank_by_score)[:limit]
+        best = self._list_best(limit)
         hits = self._make_hits(best)
         return [hits[one.candidate.id] for one in best if one.candidate.id in hits]
 
@@ -261,27 +271,32 @@ class _Search:
         self._score()
         self._estimate_strengths()
         self._compare_with_titles_and_cues(also=self._found.get(id))
-        best = sorted(self._found.values(), key=_rank_by_strength)[:BY_SELF]
+        best = self._list_strongest()
         hits = self._make_hits({one.candidate.id: one for one in (*best, self._found.get(id)) if one}.values())
         others = sorted((hit for other, hit in hits.items() if other != id), key=lambda hit: -hit.relevance)
         return hits.get(id), others[0] if others else None
 
     def _find_forms(self) -> dict[str, tuple[str, ...]]:
-        """Return the words of the text that no learning contains, with the forms of them that learnings contain.
+        """Return the words of the text that learnings contain in other forms, with these forms.
 
         These are identifiers written without separators, and words that begin with the given one: people shorten words
-        when they type, so `auth` finds `authentication`.
+        when they type, so `auth` finds `authentication`. A word that learnings contain as it is must mean the same.
         """
         known = {word for counts in self._counts for word in counts.frequencies}
-        unknown = [word for word in self._query.words if word not in known]
-        forms = {word: (JOINED + word,) for word in unknown if JOINED + word in known}
-        short = [word for word in unknown if word not in forms and len(word) >= _MIN_PREFIX and word.isalpha()]
+        forms = {word: (JOINED + word,) for word in self._query.words if word not in known and JOINED + word in known}
+        short = [
+            word for word in self._query.words if word not in forms and len(word) >= _MIN_PREFIX and word.isalpha()
+        ]
+        short = [word for word in short if word not in known or (len(word) <= _MAX_PREFIX and word not in EVERYDAY)]
         for number, source in enumerate(self._sources) if short else ():
             longer = index.complete_words(source.database, short, most=_MAX_COMPLETIONS)
             self._counts[number] = _with_frequencies(self._counts[number], longer)
             for word in short:
-                forms[word] = (*forms.get(word, ()), *(one for one in longer if one.startswith(word)))
-        return {word: found for word, found in forms.items() if found}
+                found = (
+                    one for one in longer if one.startswith(word) and (word not in known or is_short_for(word, one))
+                )
+                forms[word] = (*forms.get(word, ()), *found)
+        return {word: (word, *found) if word in known else found for word, found in forms.items() if found}
 
     def _weigh_words(self) -> dict[str, float]:
         size, frequencies = self._total.learnings, self._total.frequencies
@@ -294,31 +309,33 @@ class _Search:
         """Find the candidates of a store."""
         database = self._sources[number].database
         triggers = index.find_by_triggers(database, self._matcher.anchors(), self._matcher.matches, self._which)
-        candidates = {one.id: one for one in self._by_words(number, self._which, most=self._most)}
-        self._reached_limit = self._reached_limit or len(candidates) >= self._most
-        alike: dict[str, float] = {}
-        if self._vector is not None and self._semantic_weight:
-            alike = dict(index.find_by_meaning(database, self._vector, self._which, limit=_BY_MEANING))
-        near: dict[str, float] = {}
-        if self._encoded:
-            vector, model = self._encoded.vector, self._encoded.model
-            near = dict(index.find_by_meaning(database, vector, self._which, limit=_BY_ENCODER, model=model))
-        also = [self._also] if self._also else []
-        missing = [id for id in dict.fromkeys((*triggers, *alike, *near, *also)) if id not in candidates]
-        candidates.update((one.id, one) for one in (index.read_candidates(database, missing) if missing else ()))
-        for id, candidate in candidates.items():
-            if id not in self._found:  # otherwise it is a copy of a learning in another store
-                self._found[id] = _Found(candidate, number, triggers.get(id, ""))
-                self._found[id].likeness = alike.get(id)
+        meanings = [(self._vector, MODEL)] if self._vector is not None and self._semantic_weight else []
+        meanings += [(self._encoded.vector, self._encoded.model)] if self._encoded else []
+        by_words, alike = self._find(number, self._which, most=self._most, meanings=meanings)
+        self._reached_limit = self._reached_limit or len(by_words) >= self._most
+        found = {one.number: one for one in (*by_words, *alike)}
+        known = {one.id for one in found.values()}
+        others = [id for id in (*triggers, *([self._also] if self._also else [])) if id not in known]
+        for candidate in (*found.values(), *index.read_candidates(database, others, self._common)):
+            if candidate.id not in self._found:  # otherwise it is a copy of a learning in another store
+                self._found[candidate.id] = _Found(candidate, number, triggers.get(candidate.id, ""))
 
-    def _by_words(self, number: int, which: Filter, *, most: int) -> list[Candidate]:
+    def _find(
+        self, number: int, which: Filter, *, most: int, meanings: Sequence[tuple[bytes, str]] = ()
+    ) -> tuple[list[Candidate], list[Candidate]]:
+        """Return the candidates of a store by words, at most so many, and by meaning."""
         counts = self._counts[number]
         chosen = words_to_look_up(self._wanted, counts.frequencies)
-        if not chosen:
-            return []
-        newest = _newest_to_search(counts, chosen)
-        database = self._sources[number].database
-        return index.find_by_words(database, _worth_of(chosen, self._total), which, limit=most, newest=newest)
+        return index.find(
+            self._sources[number].database,
+            which,
+            weights={word: self._worth[word] for word in chosen},
+            limit=most,
+            newest=newest_to_search(counts, chosen),
+            meanings=meanings,
+            near=_BY_MEANING,
+            wanted=self._common,
+        )
 
     def _fitting(self, part: Wanted) -> list[str]:
         """Return the ids of the candidates for a part; if there are too few, search for this part alone."""
@@ -341,40 +358,69 @@ class _Search:
         database = self._sources[number].database
         ids = index.find_ids(database, part.which, limit=_FEW + 1)
         if len(ids) <= _FEW:
-            return index.read_candidates(database, ids) if ids else []
-        return self._by_words(number, part.which, most=4 * part.limit)
+            return index.read_candidates(database, ids, self._common)
+        return self._find(number, part.which, most=4 * part.limit)[0]
+
+    def _find_numbers(self) -> None:
+        """Find the words with numbers in the candidates with these words; no index contains them."""
+        names = {word.partition(" ")[0] for word in self._query.numbered}
+        likely = [one for one in self._found.values() if not names.isdisjoint(one.times)]
+        for one, learning in self._read(likely):
+            text = "\n".join(index.text_of(learning, field) for field in index.FIELDS)
+            one.times = one.times | dict.fromkeys(self._query.numbered.intersection(numbered_words(text)), 1)
+        found = {word: sum(word in one.times for one in likely) for word in self._query.numbered}
+        self._worth |= worth_of(found, self._total.replace(frequencies=found))
+        self._weights |= {word: weigh_word(word, count, self._total.learnings) for word, count in found.items()}
 
     def _score(self) -> None:
         """Determine what each word and the meaning add to each candidate's score."""
+        if self._query.numbered:
+            self._find_numbers()
         for one in self._found.values():
             one.shares = _shares(one, self._worth, self._total)
             one.by_words = sum(one.shares.values())
-        for number, source in enumerate(self._sources) if self._vector is not None else ():
-            ids = [id for id, one in self._found.items() if one.source == number and one.likeness is None]
-            vectors = index.read_vectors(source.database, ids) if ids else {}
-            for id, likeness in zip(vectors, likenesses(self._vector or b"", [*vectors.values()]), strict=True):
-                self._found[id].likeness = likeness
-        for one in self._found.values():
-            one.likeness = max(0.0, one.likeness or 0.0)
-        self._best_words = max((one.by_words for one in self._found.values()), default=0.0)
+        if self._vector is not None:
+            others = [one for one in self._found.values() if one.candidate.likeness is None]
+            known = [(one, vector) for one in others if (vector := one.candidate.vector)]
+            for (one, _), likeness in zip(known, likenesses(self._vector, [v for _, v in known]), strict=True):
+                one.likeness = max(0.0, likeness)
+        best = sorted((one.by_words for one in self._found.values() if one.by_words > 0), reverse=True)[:_USUAL]
+        self._usual_words = sum(best) / len(best) if best else 1.0
         self._compare_meanings()
+        self._add_neighbours({id: self._combine(one) for id, one in self._found.items()})
+        self._highest = max(1.0, *(one.score for one in self._found.values()), 0.0)
+
+    def _add_neighbours(self, scores: Mapping[str, float]) -> None:
+        """Determine the candidates' scores: their own, and some of that of the best candidate learnt next to them."""
+        placed = {
+            (one.source, one.candidate.number): score
+            for one, score in zip(self._found.values(), scores.values(), strict=True)
+        }
+        steps = [step for step in range(-_NEIGHBOURS, _NEIGHBOURS + 1) if step]
+        for id, one in self._found.items():
+            near = (placed.get((one.source, one.candidate.number + step), 0.0) / abs(step) for step in steps)
+            one.score = scores[id] + _NEIGHBOUR_WEIGHT * max(near)
 
     def _compare_meanings(self) -> None:
-        """Determine how like each candidate's meaning is in relation to the best: by the encoder, if it can be used."""
+        """Determine how much each candidate's likeness counts: by the encoder, if it can be used."""
         encoded = self._read_encoded(self._encoded) if self._encoded else {}
-        meanings: dict[str, float] = {id: one.likeness for id, one in self._found.items()}
-        floor = 0.0
-        if self._encoded and 2 * len(encoded) > len(meanings):
+        for one in self._found.values():
+            one.alike = one.likeness
+            one.by_meaning = _SCALE * one.likeness**_POWER
+        if self._encoded and 2 * len(encoded) > len(self._found):
             self._semantic_weight = self._encoded.weight
-            # Candidates without a vector of the encoder are compared by the embedded table, on the encoder's scale.
-            scale = sum(encoded.values()) / (sum(meanings[id] for id in encoded) or 1.0)
-            most = max(encoded.values())
-            meanings = {id: encoded.get(id, min(most, scale * likeness)) for id, likeness in meanings.items()}
-            floor = _floor_of(meanings.values())
-        span = max(meanings.values(), default=0.0) - floor
+            self._compare_by_encoder(encoded)
+
+    def _compare_by_encoder(self, encoded: Mapping[str, float]) -> None:
+        # Candidates without a vector of the encoder are compared by the embedded table, on the encoder's scale.
+        scale = sum(encoded.values()) / (sum(self._found[id].likeness for id in encoded) or 1.0)
+        most = max(encoded.values())
         for id, one in self._found.items():
-            one.alike = meanings[id]
-            one.by_meaning = max(0.0, one.alike - floor) / span if span > 0 else 0.0
+            one.alike = encoded.get(id, min(most, scale * one.likeness))
+        floor = _floor_of([one.alike for one in self._found.values()])
+        for one in self._found.values():
+            by_encoder = _ENCODER_SCALE * max(0.0, one.alike - floor) / (1 - floor) if floor < 1 else 0.0
+            one.by_meaning = _TABLE_SHARE * one.by_meaning + (1 - _TABLE_SHARE) * by_encoder
 
     def _read_encoded(self, encoded: Encoded) -> dict[str, float]:
         """Return how like the candidates are by the encoder's vectors; candidates without one are left out."""
@@ -391,19 +437,24 @@ class _Search:
         found = [self._found[id] for id in ids]
         if part.by_relevance:
             return sorted((one for one in found if one.strength > measure_strength()), key=_rank_by_strength)
-        return sorted(filter(self._is_found, found), key=self._rank_by_score)
+        return self._with_newest_first(sorted(filter(self._is_found, found), key=_rank_by_score))
+
+    def _with_newest_first(self, found: list[_Found]) -> list[_Found]:
+        """Return hits in which the newer of two statements comes first if it has another value for what is asked."""
+        from learnt.recall.newest import StatedValues, put_newest_first  # briefs do not search by score
+
+        first = self._read(found[:_NEWEST_AMONG])
+        statements = [StatedValues(learning, one.candidate.vector) for one, learning in first]
+        places = put_newest_first(statements, self._query.text, self._query.words)
+        return [*(first[place][0] for place in places), *found[_NEWEST_AMONG:]]
 
     def _is_found(self, one: _Found) -> bool:
         """Return whether a candidate belongs into the results of a search: by a trigger, by words or by meaning."""
         return bool(one.trigger) or (self._combine(one) > 0 and (one.by_words > 0 or one.alike >= _MIN_LIKENESS))
 
-    def _rank_by_score(self, one: _Found) -> tuple[object, ...]:
-        candidate = one.candidate
-        return (not one.trigger, -self._combine(one), -candidate.confidence, -candidate.created_at, candidate.id)
-
     def _combine(self, one: _Found) -> float:
-        """Return a candidate's score: BM25 and likeness, each in relation to the best candidate."""
-        by_words = one.by_words / self._best_words if self._best_words else 0.0
+        """Return a candidate's score: BM25 in relation to the usual one of the best candidates, and likeness."""
+        by_words = one.by_words / self._usual_words
         return (1 - self._semantic_weight) * by_words + self._semantic_weight * one.by_meaning
 
     def _estimate_strengths(self) -> None:
@@ -415,26 +466,43 @@ class _Search:
         if len(self._sentences) < 2:
             return  # the sentence is the whole text
         best = sorted(self._found.values(), key=_rank_by_strength)[:BY_SENTENCE]
-        for number, source in enumerate(self._sources) if self._vectors else ():
-            here = {one.candidate.id: one for one in best if one.source == number}
-            for id, vector in (index.read_vectors(source.database, [*here]) if here else {}).items():
-                one = here[id]
-                one.meaning = one.self_meaning = max((one.likeness, *likenesses(vector, self._vectors)))
+        for one in best:
+            if one.candidate.vector:
+                alike = likenesses(one.candidate.vector, self._vectors)
+                one.meaning = one.self_meaning = max((one.likeness, *alike))
                 one.update_strength()
+
+    def _list_strongest(self) -> list[_Found]:
+        return sorted(self._found.values(), key=_rank_by_strength)[:BY_SELF]
+
+    def _list_best(self, most: int) -> list[_Found]:
+        return sorted(self._found.values(), key=_rank_by_score)[:most]
 
     def _compare_with_titles_and_cues(self, also: _Found | None = None) -> None:
         """Determine for the strongest candidates how like a sentence is to what they say they are about."""
-        best = sorted(self._found.values(), key=_rank_by_strength)[:BY_SELF]
+        best = self._list_strongest()
         for one, learning in self._read([*best, *([also] if also and also not in best else [])]):
-            units = map(words, (learning.title, *learning.all_cues))
-            one.self_meaning = estimate_self_meaning([self._liken(unit) for unit in units if unit])
+            one.self_meaning = self._liken_to_units(learning)
             one.update_strength()
+
+    def _liken_to_units(self, learning: Learning) -> float:
+        if learning.id not in self._about:
+            units = map(words, (learning.title, *learning.all_cues))
+            self._about[learning.id] = estimate_self_meaning([self._liken(unit) for unit in units if unit])
+        return self._about[learning.id]
+
+    def _add_what_it_is_about(self, best: Sequence[_Found]) -> None:
+        """Add to the best scores how like a sentence is to what a learning says, and says that it is about."""
+        for one, learning in self._read(best):
+            one.score += one.meaning - one.likeness
+            if not begins(learning.title, learning.observation):
+                one.score += _SELF_WEIGHT * self._liken_to_units(learning)
+        self._highest = max(self._highest, *(one.score for one in best), 0.0)
 
     def _liken(self, unit: Sequence[str]) -> float:
         """Return how like the best sentence is to a title or cue: by meaning, or by its words if none is known."""
-        vector = embed(unit) if self._vectors else None
-        if vector is not None:
-            return max(likenesses(vector, self._vectors))
+        if self._vectors and (alike := liken_words(unit, self._vectors)):
+            return max(alike)
         return max((len(sentence.intersection(unit)) / len(set(unit)) for sentence in self._sentences), default=0.0)
 
     def _list_vectors(self) -> list[bytes]:
@@ -465,8 +533,9 @@ class _Search:
         return {
             learning.id: Hit(
                 learning=learning,
-                score=self._combine(one),
-                matched_fields=_matched_fields(one.candidate.texts, self._worth),
+                score=one.score / self._highest,
+                matched_fields=(fields := one.candidate.match.list_fields()),
+                highlights=Highlights(learning, fields, one.shares),
                 words=one.shares,
                 relevance=estimate_probability(one.strength, margin_of[learning.id]),
                 trigger=one.trigger,
@@ -484,6 +553,11 @@ def _floor_of(likenesses: Collection[float]) -> float:
 
 def _with_scope(learning: Learning, scope: str) -> Learning:
     return learning if not scope or learning.scope == scope else learning.replace(scope=scope)
+
+
+def _rank_by_score(one: _Found) -> tuple[object, ...]:
+    candidate = one.candidate
+    return (not one.trigger, -one.score, -candidate.confidence, -candidate.created_at, candidate.id)
 
 
 def _rank_by_strength(one: _Found) -> tuple[object, ...]:
@@ -514,47 +588,12 @@ def _with_joined(wanted: Sequence[str]) -> list[str]:
     return [*wanted, *(JOINED + word for word in wanted if word.isalpha())]
 
 
-def _most_significant(wanted: Sequence[str], frequencies: Mapping[str, int]) -> tuple[str, ...]:
-    """Return the words to search for: all words of a usual text, or the most significant words of a long text.
-
-    Words that occur in learnings come first, the rarest of them before the others. Among equally rare words, those at
-    the end of the text come first, because an error at the end of a long log must be found.
-    """
-    if len(wanted) <= _MAX_WORDS:
-        return tuple(wanted)
-    last_first = wanted[::-1]
-    rarest = sorted(last_first, key=lambda word: frequencies.get(word) or math.inf)
-    return tuple(rarest[:_MAX_WORDS])
-
-
-def _newest_to_search(counts: Counts, chosen: Sequence[str]) -> int | None:
-    """Return how many of the newest learnings to search, so that a search for common words is fast; None means all."""
-    commonest = max((counts.frequencies[word] for word in chosen), default=0)
-    if commonest <= MAX_POSTINGS:
-        return None
-    return counts.learnings * MAX_POSTINGS // commonest
-
-
-def _worth_of(wanted: Iterable[str], counts: Counts) -> dict[str, float]:
-    """Return how much each word that occurs in any learning is worth: more if fewer learnings contain it."""
-    frequencies = {word: counts.frequencies.get(word, 0) for word in wanted}
-    size = counts.learnings
-    return {
-        word: math.log(1 + (max(size, count) - count + 0.5) / (count + 0.5))
-        for word, count in frequencies.items()
-        if count
-    }
-
-
 def _shares(one: _Found, worth: Mapping[str, float], counts: Counts) -> dict[str, float]:
     """Return how much each wanted word adds to a candidate's score."""
     average_length = counts.words / counts.learnings if counts.words else 1.0
-    damping = _SATURATION * (1 - _LENGTH_WEIGHT + _LENGTH_WEIGHT * one.candidate.length / average_length)
+    damping = _SATURATION * (1 - _LENGTH_WEIGHT + _LENGTH_WEIGHT * one.candidate.match.length / average_length)
     return {
-        word: worth[word] * one.times[word] * _MAX_SATURATED / (one.times[word] + damping)
-        for word in worth.keys() & one.times.keys()
+        word: worth[word] * times * _MAX_SATURATED / (times + damping)
+        for word, times in one.times.items()
+        if word in worth
     }
-
-
-def _matched_fields(texts: Mapping[str, str], worth: Mapping[str, float]) -> tuple[str, ...]:
-    return tuple(field for field, text in texts.items() if any(word in worth for word in text.split()))

@@ -91,8 +91,8 @@ def weigh_shared_words(
     sentences: Sequence[frozenset[str]], mine: Mapping[str, object], weights: Mapping[str, float]
 ) -> tuple[float, float]:
     """Return the weight of all words that a learning shares with the sentence that fits it best, and of the rarest."""
-    shared = [[weights[word] for word in sentence & mine.keys()] for sentence in sentences]
-    return max(map(sum, shared), default=0.0), max((max(some) for some in shared if some), default=0.0)
+    shared = [[*map(weights.__getitem__, filter(sentence.__contains__, mine))] for sentence in sentences]
+    return max(map(sum, shared), default=0.0), max(map(max, filter(None, shared)), default=0.0)
 
 
 def estimate_self_meaning(units: Sequence[float]) -> float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 
-from learnt.errors import LearntError, NewerDatabase, NoStore, WrongRequest, cannot_write, make_writable
+from learnt.errors import LearntError, NewerDatabase, NoStore, OldSchema, WrongRequest, cannot_write, make_writable
 from learnt.model import Value, digest, new_id
 from learnt.store import happened, learnings
 from learnt.store.database import newest_schema
@@ -40,6 +40,7 @@ PATIENCE_MS = 100  # how long a process waits for the database before it spools 
 _REPLAY_PATIENCE_MS = 1_000  # how long the process waits that has just spooled a record
 _MIN_TO_ANALYZE = 300
 _LONG_SPOOL_BYTES = 50_000  # 12 to 25 records
+_MANY_TO_MIGRATE = 300  # learnings; indexing so many anew takes a tenth of a second
 _SCRUB_NOTE = "scrub.pending."
 IGNORE = """# Only the learnings and prompts that people write belong into version control.
 *
@@ -65,8 +66,8 @@ class Place(Value):
     scope: str = "project"
     """The scope of the store's learnings: project, user, or another project's name."""
     wait_ms: int = 10_000
-    skip_long_spool: bool = False
-    """Whether to leave a long spool to a process that has more time."""
+    is_hurried: bool = False
+    """Whether a client waits: a long spool and a long migration are left to a process that has more time."""
     create: bool = False
     read_only: bool = False
 
@@ -234,7 +235,7 @@ class Store:
             size = self.spool.size()
         except OSError:
             return False
-        return size > 0 and not (self.place.skip_long_spool and size > _LONG_SPOOL_BYTES)
+        return size > 0 and not (self.place.is_hurried and size > _LONG_SPOOL_BYTES)
 
     def age_s(self) -> int | None:
         """Return how many seconds ago a mirror was refreshed; None for a store that is not a mirror."""
@@ -377,6 +378,11 @@ class Store:
             raise LearntError(
                 f"{database.path} has an older schema, and it is open for reading only",
                 hint="run any learnt command in the project that the store belongs to, which updates the schema",
+            )
+        if self.place.is_hurried and database.value("select count(*) as number from learning") > _MANY_TO_MIGRATE:
+            raise OldSchema(
+                f"{database.path} has an older schema, and bringing it up to date takes a while",
+                hint="run any learnt command in the project",
             )
         self._bring_up_to_date(database)
         database.analyze()

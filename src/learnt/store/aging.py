@@ -1,4 +1,4 @@
-"""Learnings that age: which have not been used for a while, and which time is believed."""
+"""What ages: learnings that have not been used for a while, reports on finished tasks, and which time is believed."""
 
 from __future__ import annotations
 
@@ -72,3 +72,25 @@ def latest_summary_at(database: Database) -> int:
     """Return when the latest learning that replaces others, or would replace them, was created; 0 if there is none."""
     sql = "select max(created_at) as latest from learning where project = :project and replaces != '[]'"
     return int(database.value(sql) or 0)
+
+
+def archive_failures(database: Database, *, done_before: int, at: int) -> int:
+    """Archive the failure reports on tasks that were done before the given time; return how many."""
+    return database.execute(
+        """
+        update failure
+           set archived_at = :at
+         where project = :project
+           and archived_at is null
+           and exists (
+               select 1
+                 from task
+                where task.project = failure.project
+                  and task.id = failure.task
+                  and task.status = 'done'
+                  and task.updated_at < :done_before
+           )
+        """,
+        at=at,
+        done_before=done_before,
+    )

@@ -37,11 +37,16 @@ UNREADABLE = (InvalidValue, ValueError, TypeError, KeyError, AttributeError, Rec
 
 def clean_row(row: Row) -> Row:
     """Return a row without characters that we would not have stored: somebody else may have written it."""
+    all_texts = "".join([value for value in row.values() if type(value) is str])
+    if all_texts.isascii() and all_texts.replace("\n", "").isprintable():  # most rows: none of their texts would change
+        return row
     return {name: clean(value) if isinstance(value, str) else value for name, value in row.items()}
 
 
 def read_json(text: str) -> Any:
     """Return the value of a JSON column, without characters that we would not have stored."""
+    if text == "[]":  # most are empty
+        return []
     return _clean_value(json.loads(text))
 
 
@@ -85,6 +90,24 @@ class CutWords:
         return {word: None for words in self.by_field for word in words}
 
 
+class WordMatch:
+    """Which of the wanted words a learning contains."""
+
+    __slots__ = ("cue_words", "length", "list_fields", "times")
+
+    def __init__(
+        self, times: dict[str, int], *, length: int, cue_words: int, list_fields: Callable[[], tuple[str, ...]]
+    ) -> None:
+        self.times = times
+        """How often it contains each of them."""
+        self.length = length
+        """How many words it has."""
+        self.cue_words = cue_words
+        """How many words its cues have."""
+        self.list_fields = list_fields
+        """Return the fields that contain any of them."""
+
+
 class Database:
     """A connection to either engine."""
 
@@ -97,6 +120,9 @@ class Database:
     skip_locked = ""
     # This join reads its left side first, for an engine that would choose the wrong order.
     then_join = "join"
+    # The columns with a learning's words, and the condition for joining them with `learning`.
+    word_columns = ""
+    is_words_of_learning = ""
 
     def __init__(self, path: str, project: str) -> None:
         self.path = path
@@ -132,6 +158,10 @@ class Database:
     def rows(self, sql: str, **parameters: Any) -> list[Row]:
         """Return all rows of a query."""
         return self.run(sql, {"project": self.project, **parameters})[0]
+
+    def tuples(self, sql: str, **parameters: Any) -> list[tuple[Any, ...]]:
+        """Return all rows of a query without the names of their columns, which is faster if there are many."""
+        return [tuple(row.values()) for row in self.rows(sql, **parameters)]
 
     def row(self, sql: str, **parameters: Any) -> Row | None:
         """Return the first row of a query, or None."""
@@ -199,19 +229,23 @@ class Database:
         """Within a transaction: remove all learnings from the word index."""
         raise NotImplementedError(self.engine)
 
-    def match_words(
-        self, weights: Mapping[str, float], columns: str, which: Condition, *, limit: int, newest: int | None
-    ) -> list[Row]:
-        """Return columns of `learning`, and its words, for the learnings that match the words best.
+    def rank_words(self, weights: Mapping[str, float], *, limit: int | None, newest: int | None) -> list[int]:
+        """Return the numbers of the learnings that match the weighted words best, best first.
 
-        `newest` is how many of the newest learnings to search; None means all. A row has the learning's words in
-        `texts`, by field, and how many there are in `length`.
+        `newest` is how many of the newest learnings to search; None means all.
         """
         raise NotImplementedError(self.engine)
 
-    def with_words(self, columns: str, ids: Sequence[str]) -> list[Row]:
-        """Return columns of `learning` and the words of these learnings, like `match_words`."""
+    def match_words(self, rows: list[Row], wanted: Collection[str]) -> list[Row]:
+        """Return rows with `word_columns`, each with a `match`: which of the wanted words its learning contains.
+
+        It is None if the learning's words cannot be read.
+        """
         raise NotImplementedError(self.engine)
+
+    def last_number(self) -> int:
+        """Return the number of the newest learning; 0 if there is none."""
+        return int(self.value("select max(number) as last from learning where project = :project") or 0)
 
     def count_in_corpus(self, *, learnings: int, words: int) -> None:
         """Within a transaction: add to the number of learnings in the word index, and of their words."""

@@ -81,6 +81,46 @@ def remove(database: Database, learning: str, kind: str, *, at: int) -> None:
     )
 
 
+def copy(database: Database, source: str, successor: str, *, at: int) -> None:
+    """Within a transaction: let what speaks for or against a learning also speak for or against its successor."""
+    database.execute(
+        """
+        insert into evidence (project, learning, conversation, kind, at)
+        select project, :successor, conversation, kind, :at
+          from evidence
+         where project = :project
+           and learning = :source
+        on conflict (project, learning, conversation, kind) do nothing
+        """,
+        source=source,
+        successor=successor,
+        at=at,
+    )
+
+
+def withdraw(database: Database, source: str, successor: str, *, at: int) -> None:
+    """Within a transaction: delete what was copied at this time from a learning to its successor."""
+    database.execute(
+        """
+        delete from evidence
+         where project = :project
+           and learning = :successor
+           and at = :at
+           and exists (
+               select 1
+                 from evidence as original
+                where original.project = :project
+                  and original.learning = :source
+                  and original.conversation = evidence.conversation
+                  and original.kind = evidence.kind
+           )
+        """,
+        source=source,
+        successor=successor,
+        at=at,
+    )
+
+
 def exists(database: Database, learning: str) -> bool:
     """Return whether any conversation speaks for or against a learning."""
     return database.has(

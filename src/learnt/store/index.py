@@ -9,25 +9,26 @@ from __future__ import annotations
 import json
 
 from learnt.errors import WrongRequest
-from learnt.model import KINDS, STATUSES, Learning, Value
+from learnt.model import KINDS, PARAGRAPHS, STATUSES, Learning, Value
 from learnt.store import vectors
 from learnt.store.database import SEARCHED_FIELDS, CutWords, insert_statement
 from learnt.system import watched
-from learnt.text.meaning import MODEL, embed
+from learnt.text.meaning import DIMENSIONS, MODEL, embed_in_order
 from learnt.text.triggers import anchor_of, list_names
 from learnt.text.words import JOINED, indexed_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from typing import Any
 
-    from learnt.store.database import Condition, Database, Row
+    from learnt.store.database import Condition, Database, Row, WordMatch
 
 FIELDS = SEARCHED_FIELDS
+_ABOUT_FIRST = ("title", "cues", "tags", *PARAGRAPHS)  # in this order, a learning says first what it is about
 _RANKING_COLUMNS = (
     "learning.id, learning.confidence, learning.created_at, learning.pinned, learning.vouched, learning.task, "
-    "learning.category, learning.loaded_from"
+    "learning.category, learning.loaded_from, learning.number"
 )
 LAST_LETTER = "\uffff"  # sorts behind all words with the same beginning
 _MAX_TRIGGERED = 500
@@ -142,10 +143,11 @@ class Filter(Value):
 
 
 class Candidate:
-    """A learning that might match, with the words of each field but without the text."""
+    """A learning that might match, with the wanted words that it contains but without its text."""
 
     __slots__ = (
-        *("category", "confidence", "created_at", "id", "length", "loaded_from", "pinned", "task", "texts", "vouched"),
+        *("category", "confidence", "created_at", "id", "likeness", "loaded_from", "match", "number", "pinned", "task"),
+        *("vector", "vouched"),
     )
 
     def __init__(self, row: Row) -> None:
@@ -157,17 +159,16 @@ class Candidate:
         self.vouched: str = row["vouched"]
         self.task: str = row["task"]
         self.loaded_from: str = row["loaded_from"]
-        self.length: int = row["length"]
-        self.texts: dict[str, str] = row["texts"]
-        """The words of each field, separated by spaces."""
+        self.number: int = row["number"]
+        self.match: WordMatch = row["match"]
+        self.vector: bytes | None = None
+        """What it means by the embedded table."""
+        self.likeness: float | None = None
+        """How like it is to a text by these vectors, as far as that is known."""
         if not isinstance(self.confidence, int | float) or not isinstance(self.created_at, int):
             raise TypeError("its figures are not numbers")
-        if not isinstance(self.length, int) or not isinstance(self.texts, dict):
+        if self.match is None:
             raise TypeError("its words are not text")
-
-    def words(self) -> list[str]:
-        """Return the words of all fields, with repetitions."""
-        return " ".join(self.texts.values()).split()
 
     def is_trusted(self, min_confidence: float) -> bool:
         """Return whether somebody vouches for the learning, and it is pinned or has at least this confidence."""
@@ -200,7 +201,8 @@ class Entry:
         by_field = [indexed_words(text_of(learning, field)) for field in FIELDS]
         # The length includes only the words of the text, not the additional forms of identifiers.
         own = [word for words in by_field for word in words if not word.startswith(JOINED)]
-        cut, vector = CutWords(learning.id, by_field, len(own)), embed(by_field[0], own)
+        cut, by_name = CutWords(learning.id, by_field, len(own)), dict(zip(FIELDS, by_field, strict=True))
+        vector = embed_in_order([word for field in _ABOUT_FIRST for word in by_name[field]])
         names = list_names(learning.title, learning.action) or list_names(learning.observation)
         return cls(cut, vector, _trigger_rows(learning), [*names])
 
@@ -265,7 +267,7 @@ def clear(database: Database) -> None:
 
 def next_number(database: Database) -> int:
     """Within a transaction that holds the lock on the words: return the number for a new learning."""
-    return int(database.value("select max(number) as last from learning where project = :project") or 0) + 1
+    return database.last_number() + 1
 
 
 def _number_of(database: Database, id: str) -> int:
@@ -316,30 +318,124 @@ def find_ids(database: Database, which: Filter, *, limit: int) -> list[str]:
     return database.column(f"select learning.id from learning where {where} limit :limit", limit=limit, **parameters)
 
 
-def find_by_words(
-    database: Database, weights: Mapping[str, float], which: Filter, *, limit: int, newest: int | None = None
-) -> list[Candidate]:
-    """Return the learnings that match the words best.
+def find(
+    database: Database,
+    which: Filter,
+    *,
+    weights: Mapping[str, float] | None = None,
+    limit: int = 0,
+    newest: int | None = None,
+    meanings: Sequence[tuple[bytes, str]] = (),
+    near: int = 0,
+    wanted: Collection[str] = (),
+) -> tuple[list[Candidate], list[Candidate]]:
+    """Return the `limit` learnings that match weighted words best, and the `near` ones that mean something similar.
 
-    If `newest` is set, only this many of the newest learnings are searched first, and all if that finds too few.
+    Each comes with what it contains of all wanted words. If `newest` is set, only this many of the newest learnings are
+    searched for words first, and all if that finds too few. `meanings` are vectors, each with its model; the learnings
+    are returned in the order of the likeness to the first, then to the second. All are read together.
     """
-    which_rows = which.conditions(database)
-    rows = database.match_words(weights, _RANKING_COLUMNS, which_rows, limit=limit, newest=newest)
-    if newest is not None and len(rows) < limit:
-        rows = database.match_words(weights, _RANKING_COLUMNS, which_rows, limit=limit, newest=None)
-    return database.readable(Candidate, rows, "learning")
+    candidates = _Candidates(database, which, wanted)
+    ranked = database.rank_words(weights, limit=limit, newest=newest) if weights else []
+    alike: list[list[int]] = []
+    for vector, model in meanings:
+        found = vectors.find(database, vector, limit=near, model=model, also=ranked if model == MODEL else ())
+        alike.append(found.numbers)
+        if model == MODEL:
+            candidates.compared = found
+    candidates.read([*ranked, *(number for numbers in alike for number in numbers[:near])])
+    by_words = candidates.take_first(ranked, limit)
+    if weights and len(by_words) < limit:
+        by_words = _find_more(candidates, weights, ranked, limit=limit, newest=newest)
+    return by_words, [one for numbers in alike for one in candidates.take_first(numbers, near)]
 
 
-def read_candidates(database: Database, ids: Sequence[str]) -> list[Candidate]:
-    """Return the candidates with these ids."""
-    return database.readable(Candidate, database.with_words(_RANKING_COLUMNS, ids), "learning")
+def _find_more(
+    candidates: _Candidates, weights: Mapping[str, float], ranked: Sequence[int], *, limit: int, newest: int | None
+) -> list[Candidate]:
+    """Return the learnings that match best when a filter has not accepted enough of the first; `ranked` are those."""
+    found: list[Candidate] = []
+    for some in (newest, None) if newest is not None else (None,):
+        for most in (limit, None):
+            numbers = ranked if (some, most) == (newest, limit) else candidates.rank(weights, limit=most, newest=some)
+            found = candidates.take_first(numbers, limit)
+            if len(found) >= limit:
+                return found
+            if len(numbers) < limit:
+                break
+    return found
 
 
-def find_by_meaning(
-    database: Database, vector: bytes, which: Filter, *, limit: int, model: str = MODEL
-) -> list[tuple[str, float]]:
-    """Return the ids of the learnings that mean something similar, most similar first, with their likeness."""
-    return vectors.find(database, vector, which.conditions(database), limit=limit, model=model)
+class _Candidates:
+    """The candidates that a filter accepts; each is read once."""
+
+    def __init__(self, database: Database, which: Filter, wanted: Collection[str]) -> None:
+        self._database = database
+        self._condition = which.conditions(database)
+        self._wanted = wanted
+        self._known: dict[int, Candidate | None] = {}
+        """What has been read, by number; None if the filter does not accept it."""
+        self.compared = vectors.Compared([], {}, {})
+        self.rank = database.rank_words
+
+    def read(self, numbers: Iterable[int]) -> None:
+        """Read candidates, as far as they have not been read."""
+        unknown = [number for number in dict.fromkeys(numbers) if number not in self._known]
+        if not unknown:
+            return
+        where, parameters = self._condition
+        database = self._database
+        tables = f"""
+            {database.each_number("numbers", "chosen")}
+            {database.then_join} learning on learning.project = :project and learning.number = chosen.value
+        """
+        condition = (where, {**parameters, "numbers": database.list_value(unknown)})
+        self._known |= dict.fromkeys(unknown)
+        read = _read(database, tables, condition, self._wanted, self.compared)
+        self._known |= {one.number: one for one in read}
+
+    def take_first(self, numbers: Sequence[int], limit: int) -> list[Candidate]:
+        """Return the first of the candidates with these numbers, in the order given."""
+        found: list[Candidate] = []
+        start, size = 0, limit
+        while start < len(numbers) and len(found) < limit:
+            some = numbers[start : start + size]
+            self.read(some)
+            found += [one for number in some if (one := self._known[number])]
+            start, size = start + size, size * 4
+        return found[:limit]
+
+
+def read_candidates(database: Database, ids: Sequence[str], wanted: Collection[str]) -> list[Candidate]:
+    """Return the candidates with these ids, each with what it contains of the wanted words."""
+    if not ids:
+        return []
+    which = f"learning.project = :project and {database.one_of('learning.id', 'ids')}"
+    condition = (which, {"ids": database.list_value(ids)})
+    return _read(database, "learning", condition, wanted, vectors.Compared([], {}, {}))
+
+
+def _read(
+    database: Database, tables: str, which: Condition, wanted: Collection[str], compared: vectors.Compared
+) -> list[Candidate]:
+    """Return the learnings of some tables that fulfil a condition, each with what it contains of the wanted words."""
+    where, parameters = which
+    rows = database.rows(
+        f"""
+        select {_RANKING_COLUMNS}, {database.word_columns}
+          from {tables}
+          {database.then_join} learning_words on {database.is_words_of_learning}
+         where {where}
+        """,
+        **parameters,
+    )
+    found = database.readable(Candidate, database.match_words(rows, wanted), "learning")
+    others = [one.number for one in found if one.number not in compared.vectors]
+    read = vectors.read_by_number(database, others, MODEL, DIMENSIONS) if others else {}
+    for one in found:
+        one.vector = compared.vectors.get(one.number) or read.get(one.number)
+        one.likeness = compared.likeness.get(one.number)
+    return found
 
 
 def read_vectors(database: Database, ids: Sequence[str], *, model: str = MODEL) -> dict[str, bytes]:
@@ -355,22 +451,27 @@ def find_by_triggers(
     If there are very many, only the most trusted learnings are returned. `matches` tests a kind and a pattern; each
     pattern is tested once, and only if its anchor occurs.
     """
-    conditions = which.conditions(database)
+    occurring = {kind: database.list_value(sorted(some)) for kind, some in anchors.items() if some}
+    if not occurring:
+        return {}
+    of_kinds = (
+        f"""
+        select distinct kind, pattern
+          from learning_trigger
+         where project = :project
+           and kind = '{kind}'
+           and {database.one_of("anchor", kind)}
+        """
+        for kind in occurring
+    )
+    matching: dict[str, list[str]] = {}
+    for kind, pattern in database.tuples(" union all ".join(of_kinds), **occurring):
+        if matches(kind, pattern):
+            matching.setdefault(kind, []).append(pattern)
     triggered: dict[str, str] = {}
-    for kind in (kind for kind, occurring in anchors.items() if occurring):
-        kind_parameters = {"trigger_kind": kind, "anchors": database.list_value(sorted(anchors[kind]))}
-        patterns = database.rows(
-            f"""
-            select distinct pattern
-              from learning_trigger
-             where project = :project
-               and kind = :trigger_kind
-               and {database.one_of("anchor", "anchors")}
-            """,
-            **kind_parameters,
-        )
-        matching = [row["pattern"] for row in patterns if matches(kind, row["pattern"])]
-        for row in _find_by_patterns(database, kind_parameters, matching, conditions) if matching else ():
+    for kind in filter(matching.__contains__, occurring):
+        kind_parameters = {"trigger_kind": kind, "anchors": occurring[kind]}
+        for row in _find_by_patterns(database, kind_parameters, matching[kind], which.conditions(database)):
             triggered.setdefault(row["id"], f"{kind}: {row['pattern']}")
     return triggered
 

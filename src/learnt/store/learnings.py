@@ -16,7 +16,7 @@ from learnt.store.index import Filter
 from learnt.system import watched
 from learnt.text.clean import fold
 from learnt.text.records import as_record, triggers_record
-from learnt.text.titles import text_key
+from learnt.text.titles import has_same_signs, text_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,14 +48,16 @@ _FOLDED = """
 """
 SIMILAR_TO = "similar to "  # the start of an event's reason, followed by a learning's id
 _ROWS_PER_CANDIDATE = 4
+_MAX_SAME = 5
 
 # The event that records a creation contains the differences from this empty learning.
 _BLANK = Learning(id="learn_0", title="-")
 
 
 # A field whose default is None has a time, or None.
-_TYPES: dict[str, Any] = {
-    field: {float: (int, float), type(None): (int, type(None))}.get(type(value), type(value))
+_NO_TRIGGERS = Triggers()
+_TYPES: dict[str, tuple[type, ...]] = {
+    field: {float: (int, float), type(None): (int, type(None))}.get(type(value), (type(value),))
     for field, value in _BLANK.as_dict().items()
 }
 
@@ -266,7 +268,7 @@ def find_same(database: Database, text: str) -> Learning | None:
 
     Learnings with this text are preferred to those with this title, then active learnings, then the oldest.
     """
-    row = database.row(
+    rows = database.rows(
         """
         select *
           from learning
@@ -277,12 +279,18 @@ def find_same(database: Database, text: str) -> Learning | None:
                   case when status = 'active' then 0 else 1 end,
                   created_at,
                   id
-         limit 1
+         limit :limit
         """,
         sameness=text_key(text),
         start=text_key(text)[:8],
+        limit=_MAX_SAME,
     )
-    return None if row is None else next(iter(database.readable(read_row, [row], "learning")), None)
+    same = database.readable(read_row, rows, "learning")
+    return next((one for one in same if any(_says_exactly(own, text) for own in (one.observation, one.title))), None)
+
+
+def _says_exactly(own: str, text: str) -> bool:
+    return text_key(own) == text_key(text) and has_same_signs(own, text)
 
 
 def find_by_title(database: Database, title: str) -> list[Learning]:
@@ -526,20 +534,27 @@ def derive(learning: Learning) -> dict[str, str]:
 
 def read_row(row: Row) -> Learning:
     """Return a row's learning; raise if a column is not what it should be, since other programs write rows, too."""
-    clean = clean_row(row) | {"id": row["id"]}  # an id that had to be cleaned would be another learning's
+    clean = clean_row(row)
     # While an old schema is migrated, columns of later ones are missing.
-    fields = {field: clean[column] for field, column in zip(_FIELDS, COLUMNS, strict=True) if column in clean}
+    fields = {field: clean[column] for field, column in _COLUMN_OF if column in clean}
+    fields["id"] = row["id"]  # an id that had to be cleaned would be another learning's
     fields["title"] = " ".join(fields["title"].split())
     for field in ("tags", *CUE_FIELDS, "replaces"):
         fields[field] = tuple(read_json(row.get(field, "[]")))
-    fields["triggers"] = Triggers(**{kind: tuple(words) for kind, words in read_json(row["triggers"]).items()})
+    fields["triggers"] = _read_triggers(row["triggers"])
     if row["pinned"] not in (0, 1):
         raise InvalidValue("pinned is neither 0 nor 1")
     fields["pinned"] = bool(row["pinned"])
     for field, value in fields.items():
-        if not isinstance(value, _TYPES[field]):
+        if type(value) not in _TYPES[field]:
             raise InvalidValue(f"{field} is {type(value).__name__}")
     return Learning(**fields)
+
+
+def _read_triggers(text: str) -> Triggers:
+    if text == "{}":  # most learnings have none
+        return _NO_TRIGGERS
+    return Triggers(**{kind: tuple(words) for kind, words in read_json(text).items()})
 
 
 def _event(row: Row) -> Event:

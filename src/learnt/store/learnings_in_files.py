@@ -57,6 +57,7 @@ def for_file(
           from learning
          where project = :project
            and status = 'active'
+           and topic_file = ''
            and (pinned = 1 or vouched <> '' or times_helpful > 0 or updated_at >= :since
                 or {database.one_of("task", "tasks")} or {database.one_of("id", "cared_for")})
            and (:any_goal = 1 or goal = :goal)

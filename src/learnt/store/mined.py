@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 SAID = "person"
 """The rule of the discoveries in what people say to agents."""
+STATED = "stated"
+"""The rule of the discoveries that somebody wrote."""
 _NEW_TASK_FIELDS = ("agent", "type", "client", "parent")
 _RECENT_TASKS = """
     select attempt.task, max(attempt.started_at) as at
@@ -140,11 +142,17 @@ class Material(Value):
 class StoredDiscovery(Value):
     """A stored discovery, and its outcome."""
 
+    id: str
     discovery: Discovery
     sign: str
     learning: str
     skipped: str
     created_at: int
+
+    def as_record(self) -> dict[str, Any]:
+        """Return the discovery and what became of it, for JSON."""
+        outcome = {"learning": self.learning, "skipped": self.skipped, "created_at": self.created_at}
+        return {"id": self.id, **self.discovery.as_evidence(), **outcome}
 
 
 def add_material(database: Database, material: Material) -> None:
@@ -240,6 +248,34 @@ def add(database: Database, discovery: Discovery, *, at: int, learning: str = ""
     changes = "learning = :learning, skipped = :skipped"
     database.insert("discovery", row, otherwise=f"on conflict (project, sign, task) do update set {changes}")
     return count_tasks(database, discovery)
+
+
+def get(database: Database, discovery: Discovery) -> StoredDiscovery:
+    """Return a task's discovery as it is stored."""
+    sql = "select * from discovery where project = :project and sign = :sign and task = :task"
+    rows = database.rows(sql, sign=discovery_key(discovery), task=discovery.task)
+    return _read_discovery(rows[0])
+
+
+def select(database: Database, *, type: str, task: str, learning: str, limit: int) -> list[StoredDiscovery]:
+    """Return the discoveries of a type, a task and a learning, latest first; an empty one means any."""
+    rows = database.rows(
+        """
+        select *
+          from discovery
+         where project = :project
+           and (:type = '' or type = :type)
+           and (:task = '' or task = :task)
+           and (:learning = '' or learning = :learning)
+         order by created_at desc, id desc
+         limit :limit
+        """,
+        type=type,
+        task=task,
+        learning=learning,
+        limit=limit,
+    )
+    return database.readable(_read_discovery, rows, "discovery")
 
 
 def is_stored(database: Database, discovery: Discovery) -> bool:

@@ -12,17 +12,17 @@ import ipaddress
 import re
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from learnt.errors import InvalidValue, LearntError, TryAgain, WrongRequest
-from learnt.store.database import SEARCHED_FIELDS, Database, insert_statement
+from learnt.store.database import SEARCHED_FIELDS, Database, WordMatch, insert_statement
 from learnt.store.purge import TEXT_COLUMNS
 from learnt.system.installation import install_command
 from learnt.text.redact import without_password, without_password_of
 
 if TYPE_CHECKING:
-    from learnt.store.database import Condition, CutWords, Row
+    from learnt.store.database import CutWords, Row
 
 try:
     import psycopg
@@ -48,7 +48,6 @@ _SPENDING_LOCK = 0x7370656E  # "spen"
 _TABLES_TO_SEARCH = (
     "learning, learning_words, learning_trigger, learning_name, posting, word, learning_vector, vector_block"
 )
-_WORD_COLUMNS = ", ".join(f"learning_words.{column} as cut_{column}" for column in (*SEARCHED_FIELDS, "length"))
 _TABLES_ABOUT_A_LEARNING = "event, injection, mark, operation, rendered_line"
 
 
@@ -70,6 +69,8 @@ class PostgresDatabase(Database):
     """A store in a shared database."""
 
     engine = "postgres"
+    word_columns = ", ".join(f"learning_words.{column} as cut_{column}" for column in (*SEARCHED_FIELDS, "length"))
+    is_words_of_learning = "learning_words.project = learning.project and learning_words.learning = learning.id"
     for_update = " for update"
     skip_locked = " for update skip locked"
 
@@ -154,13 +155,10 @@ class PostgresDatabase(Database):
         rows = [{"word": word, "learnings": counts[word]} for word in sorted(counts)]
         self.execute_many(insert_statement("word", ("word", "learnings"), add_up), rows)
 
-    def match_words(
-        self, weights: Mapping[str, float], columns: str, which: Condition, *, limit: int, newest: int | None
-    ) -> list[Row]:
-        conditions, parameters = which
+    def rank_words(self, weights: Mapping[str, float], *, limit: int | None, newest: int | None) -> list[int]:
         # The steps are materialized, because without statistics the planner would join everything with everything.
-        rows = self.rows(
-            f"""
+        return self.column(
+            """
             with found as materialized (
                 select posting.learning, sum(wanted.weight) as score
                   from posting
@@ -168,39 +166,24 @@ class PostgresDatabase(Database):
                  where posting.project = :project
                    and posting.learning > :floor
                  group by posting.learning
-            ), best as materialized (
-                select {columns}, learning.number, found.score
-                  from found
-                  join learning on learning.project = :project and learning.id = found.learning
-                 where {conditions}
-                 order by found.score desc, learning.number desc
-                 limit :limit
             )
-            select best.*, {_WORD_COLUMNS}
-              from best
-              join learning_words on learning_words.project = :project and learning_words.learning = best.id
-             order by best.score desc, best.number desc
+            select learning.number
+              from found
+              join learning on learning.project = :project and learning.id = found.learning
+             order by found.score desc, learning.number desc
+             limit :limit
             """,
             words=list(weights),
             weights=list(weights.values()),
             floor="" if newest is None else self._id_before_newest(newest),
             limit=limit,
-            **parameters,
         )
-        return [_with_texts(row) for row in rows]
 
-    def with_words(self, columns: str, ids: Sequence[str]) -> list[Row]:
-        rows = self.rows(
-            f"""
-            select {columns}, {_WORD_COLUMNS}
-              from learning
-              join learning_words on learning_words.project = learning.project and learning_words.learning = learning.id
-             where learning.project = :project
-               and learning.id = any (:ids)
-            """,
-            ids=list(ids),
-        )
-        return [_with_texts(row) for row in rows]
+    def match_words(self, rows: list[Row], wanted: Collection[str]) -> list[Row]:
+        is_wanted = frozenset(wanted).__contains__
+        for row in rows:
+            row["match"] = _match_row(row, is_wanted)
+        return rows
 
     def _id_before_newest(self, newest: int) -> str:
         """Return the id just before the newest learnings' ids; a newer learning has a greater id."""
@@ -374,9 +357,15 @@ def _as_numbers(vector: bytes) -> str:
     return str(memoryview(vector).cast("b").tolist())
 
 
-def _with_texts(row: Row) -> Row:
-    texts = {field: row[f"cut_{field}"] for field in SEARCHED_FIELDS}
-    return {**row, "texts": texts, "length": row["cut_length"]}
+def _match_row(row: Row, is_wanted: Callable[[str], bool]) -> WordMatch:
+    by_field = {field: row[f"cut_{field}"].split() for field in SEARCHED_FIELDS}
+    times = Counter(word for words in by_field.values() for word in words if is_wanted(word))
+    return WordMatch(
+        times,
+        length=row["cut_length"],
+        cue_words=len(by_field["cues"]),
+        list_fields=lambda: tuple(field for field, words in by_field.items() if any(map(is_wanted, words))),
+    )
 
 
 def _read_address(address: str, shown: str) -> dict[str, Any]:

@@ -17,7 +17,8 @@ from learnt.store.missteps import Misstep
 from learnt.text.redact import PURGED, long_enough
 
 TEXT_COLUMNS = {
-    "task": ("title", "text"),
+    "task": ("title", "text", "acceptance"),
+    "goal": ("title", "text"),
     "failure": ("tried", "reason", "error", "avoid", "suggestion"),
     "attempt": ("summary", "ignored"),
     "brief": ("receipt",),
@@ -25,11 +26,19 @@ TEXT_COLUMNS = {
     "discovery": ("text", "failed", "error", "worked", "excerpt"),
     "regeneration": ("reason", "text", "bullets", "loose"),
     "escalation": ("question", "detail", "answer"),
+    "consolidation": ("entries",),
     "model_call": ("reason",),
     "misstep": ("command", "error", "worked"),
 }
 """Columns that might contain copies of a purged text."""
-_JSON_COLUMNS = ("receipt", "bullets", "loose", "detail")
+_JSON_COLUMNS = ("receipt", "bullets", "loose", "detail", "entries")
+
+
+def find_topic_file(database: Database, id: str) -> str:
+    """Return the topic file of a learning, whether its row can be read or not; empty if it has none."""
+    sql = "select topic_file from learning where project = :project and id = :id"
+    path = database.value(sql, id=id)
+    return path if isinstance(path, str) else ""
 
 
 def purge_learning(database: Database, id: str) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from learnt.store.database import Database, Row
 
 DUPLICATE = "duplicate"
+CONSOLIDATION = "consolidation"
 # These changes show that a person has seen a learning.
 TOUCHES = ("like", "edit", "pin", "unpin", "hide", "restore", "archive", "supersede")
 # A proposal's kind depends on how many learnings it would replace. Ids contain no comma, so a comma means several.
@@ -79,6 +80,11 @@ class Escalation(Value):
     created_at: int = 0
     resolved_at: int | None = None
     resolved_by: str = ""
+
+    @property
+    def is_about_consolidation(self) -> bool:
+        """Whether consolidation asks, so that the answer is one of its sides."""
+        return self.detail.get("what") == CONSOLIDATION
 
     def check(self) -> None:
         check_id("esc", self.id)
@@ -200,11 +206,28 @@ def resolve_escalation(database: Database, escalation: Escalation) -> None:
     database.execute(
         """
         update escalation
-           set status = :status, answer = :answer, resolved_at = :resolved_at, resolved_by = :resolved_by
+           set status = :status, answer = :answer, resolved_at = :resolved_at, resolved_by = :resolved_by,
+               detail = :detail
          where project = :project
            and id = :id
         """,
         **{name: getattr(escalation, name) for name in ("id", "status", "answer", "resolved_at", "resolved_by")},
+        detail=json.dumps(escalation.detail, ensure_ascii=False),
+    )
+
+
+def ask_again(database: Database, escalation: Escalation) -> None:
+    """Open an escalation again that was withdrawn."""
+    database.execute(
+        """
+        update escalation
+           set status = 'open', answer = '', resolved_at = null, resolved_by = '', created_at = :created_at,
+               question = :question, detail = :detail
+         where project = :project
+           and id = :id
+        """,
+        **{name: getattr(escalation, name) for name in ("id", "question", "created_at")},
+        detail=json.dumps(escalation.detail, ensure_ascii=False),
     )
 
 

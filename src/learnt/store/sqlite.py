@@ -25,10 +25,10 @@ from learnt.system import files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from typing import Any
 
-    from learnt.store.database import Condition, CutWords, Row
+    from learnt.store.database import CutWords, Row
 
 PROJECT = "local"  # an SQLite file contains one project, and a fixed key survives renaming the folder
 _PAGE = 4096
@@ -36,8 +36,12 @@ _RESTORE = "`learnt backup --restore FILE` renames it and restores a backup (see
 _RETRY_S = (0.0005, 0.005)
 # After so many steps of a statement, a few milliseconds, Python gets to run.
 _STEPS_BETWEEN_ALARMS = 100_000
-# Checking the size of cells finds more damage before anything is written.
-_PRAGMAS = "pragma synchronous = full; pragma cell_size_check = on; pragma foreign_keys = on; pragma secure_delete = on"
+# Checking the size of cells finds more damage before anything is written. The cache grows to 16 MB as pages are read,
+# so that a process that searches again does not read them again.
+_PRAGMAS = (
+    "pragma synchronous = full; pragma cell_size_check = on; pragma foreign_keys = on; pragma secure_delete = on; "
+    "pragma cache_size = -16000"
+)
 ENDINGS = ("", "-wal", "-shm", "-journal")
 """The endings of the files that make up a database."""
 LOGGED = ("", "-wal", "-journal")
@@ -51,6 +55,8 @@ class SqliteDatabase(Database):
     engine = "sqlite"
     begin_statement = "begin immediate"
     then_join = "cross join"
+    word_columns = "learning_words.words, learning_words.length"
+    is_words_of_learning = "learning_words.number = learning.number"
 
     def __init__(
         self,
@@ -150,12 +156,17 @@ class SqliteDatabase(Database):
     def run(self, sql: str, parameters: dict[str, Any]) -> tuple[list[Row], int]:
         try:
             cursor = self._connection.execute(sql, parameters)
-            rows: list[Row] = []
-            names: list[str] = []
-            for values in cursor:
-                names = names or [column[0] for column in cursor.description]
-                rows.append(dict(zip(names, values, strict=True)))
-            return rows, self._connection.changes()
+            first = next(cursor, None)
+            if first is None:  # then the cursor does not know its columns any more
+                return [], self._connection.changes()
+            names = [column[0] for column in cursor.get_description()]
+            return [dict(zip(names, values, strict=True)) for values in (first, *cursor)], self._connection.changes()
+        except apsw.Error as error:
+            raise self._as_our_error(error) from None
+
+    def tuples(self, sql: str, **parameters: Any) -> list[tuple[Any, ...]]:
+        try:
+            return list(self._connection.execute(sql, {"project": self.project, **parameters}))
         except apsw.Error as error:
             raise self._as_our_error(error) from None
 
@@ -211,60 +222,18 @@ class SqliteDatabase(Database):
         self._words.clear()
         self.execute("delete from corpus where project = :project")
 
-    def match_words(
-        self, weights: Mapping[str, float], columns: str, which: Condition, *, limit: int, newest: int | None
-    ) -> list[Row]:
-        last = self.value("select max(number) as last from learning where project = :project") or 0
-        floor = 0 if newest is None else last - newest
-        for most in (limit, -1):
-            numbers = self._rank_words(weights, floor=floor, limit=most)
-            rows = self._first_fitting(numbers, columns, which, limit)
-            if len(rows) >= limit or len(numbers) < limit:
-                break
-        return self._add_words(rows)
-
-    def with_words(self, columns: str, ids: Sequence[str]) -> list[Row]:
-        sql = f"select {columns}, learning.number from learning where learning.project = :project"
-        return self._add_words(self.rows(f"{sql} and {self.one_of('learning.id', 'ids')}", ids=self.list_value(ids)))
-
-    def _rank_words(self, weights: Mapping[str, float], *, floor: int, limit: int) -> list[int]:
+    def rank_words(self, weights: Mapping[str, float], *, limit: int | None, newest: int | None) -> list[int]:
+        floor = 0 if newest is None else self.last_number() - newest
         try:
-            return self._words.rank(weights, floor=floor, limit=limit)
+            return self._words.rank(weights, floor=floor, limit=-1 if limit is None else limit)
         except apsw.Error as error:
             raise self._as_our_error(error) from None
 
-    def _first_fitting(self, numbers: Sequence[int], columns: str, which: Condition, limit: int) -> list[Row]:
-        """Return the rows of the first learnings, in this order, that fulfil a condition."""
-        conditions, parameters = which
-        rows: list[Row] = []
-        start, size = 0, limit
-        while start < len(numbers) and len(rows) < limit:
-            some = numbers[start : start + size]
-            found = self.rows(
-                f"""
-                select {columns}, learning.number
-                  from json_each(:numbers) as wanted
-                 cross join learning on learning.project = :project and learning.number = wanted.value
-                 where {conditions}
-                 order by wanted.key
-                """,
-                numbers=json.dumps(some),
-                **parameters,
-            )
-            rows += found
-            start, size = start + size, size * 4
-        return rows[:limit]
-
-    def _add_words(self, rows: list[Row]) -> list[Row]:
-        """Return rows with the words of their learnings; without those that are not indexed."""
+    def match_words(self, rows: list[Row], wanted: Collection[str]) -> list[Row]:
         try:
-            words = self._words.read([row["number"] for row in rows])
+            return self._words.match(rows, wanted)
         except apsw.Error as error:
             raise self._as_our_error(error) from None
-        indexed = [row for row in rows if row["number"] in words]
-        return [
-            {**row, "texts": texts, "length": length} for row in indexed for texts, length in [words[row["number"]]]
-        ]
 
     def script(self, sql: str) -> None:
         self.run(sql, {})

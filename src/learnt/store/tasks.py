@@ -25,7 +25,7 @@ UNKNOWN_CONVERSATION = "an agent's shell"
 _MAX_PARENTS = 10
 _FLAGS = ("skip_learnings", "queued")
 _FIXED_IN_CLAIM = ("worker", "host", "pid", "started_at")
-_UNCHANGED = ("task", "number", "model_reason", "ignored")
+_UNCHANGED = ("task", "number", "model_reason", "ignored", "price_usd")
 _WHERE_CLAIM = "where project = :project and task = :task and attempt = :attempt"
 _SET_MISSING_TITLE = """
     on conflict (project, id) do update
@@ -33,6 +33,13 @@ _SET_MISSING_TITLE = """
            text = excluded.text
      where task.title = task.id
        and excluded.title <> task.id
+"""
+_BRIEFS_OF = """
+    select agent, receipt
+      from brief
+     where project = :project
+       and task = :task
+       and created_at >= :since
 """
 _UPDATE = f"""
     update task
@@ -176,6 +183,17 @@ def checks(database: Database) -> list[str]:
     return database.column("select distinct verify from task where project = :project and verify != '' order by verify")
 
 
+# Attempts at a task since a person let it start anew.
+_ATTEMPTS_SO_FAR = """(
+    select count(*)
+      from attempt
+     where attempt.project = task.project
+       and attempt.task = task.id
+       and attempt.started_at >= task.fresh_since
+       and attempt.result != 'interrupted'
+    ),"""
+
+
 def find(database: Database, id: str, *, for_update: bool = False) -> Task | None:
     """Return a task, or None."""
     lock = database.for_update if for_update else ""
@@ -248,28 +266,6 @@ def unfinished(database: Database, *, branch: str, since: int, limit: int) -> li
         limit=limit,
     )
     return database.readable(lambda row: (get(database, row["task"]), _failure(row)), rows, "report")
-
-
-def archive_failures(database: Database, *, done_before: int, at: int) -> int:
-    """Archive the failure reports on tasks that were done before the given time; return how many."""
-    return database.execute(
-        """
-        update failure
-           set archived_at = :at
-         where project = :project
-           and archived_at is null
-           and exists (
-               select 1
-                 from task
-                where task.project = failure.project
-                  and task.id = failure.task
-                  and task.status = 'done'
-                  and task.updated_at < :done_before
-           )
-        """,
-        at=at,
-        done_before=done_before,
-    )
 
 
 def attempts_since(database: Database, at: int) -> int:
@@ -436,29 +432,46 @@ def since_fresh(task: Task, attempts: Sequence[Attempt]) -> list[Attempt]:
     )
 
 
-def claim_oldest_ready(database: Database, claim: Claim, *, only: Sequence[str] | None = None) -> Claim | None:
-    """Claim the oldest ready task, from all tasks or from `only`; return the claim with its task, or None."""
+def find_oldest_ready(
+    database: Database,
+    *,
+    only: Sequence[str] | None = None,
+    without: Sequence[str] = (),
+    breadth: bool = False,
+    lock: bool = False,
+) -> Task | None:
+    """Return the oldest ready task, from all tasks or from `only`, that is not in `without`; None if there is none.
+
+    With `breadth`, those with the fewest attempts come first. With `lock`, tasks that another transaction has locked
+    are skipped.
+    """
     row = database.row(
         f"""
-        select id
+        select *
           from task
          where project = :project
            and status = 'ready'
            and queued = 1
            and not exists (select 1 from claim where claim.project = task.project and claim.task = task.id)
            and (:any = 1 or {database.one_of("id", "only")})
-         order by created_at, id
-         limit 1{database.skip_locked}
+           and not {database.one_of("id", "without")}
+         order by {_ATTEMPTS_SO_FAR if breadth else ""} created_at, id
+         limit 1{database.skip_locked if lock else ""}
         """,
         any=int(only is None),
         only=database.list_value(only or ()),
+        without=database.list_value(without),
     )
-    if row is None:
-        return None
-    claim = claim.replace(task=row["id"])
+    return None if row is None else _task(row)
+
+
+def claim_ready(database: Database, claim: Claim) -> bool:
+    """Within a transaction: claim a task; return False if it is not ready any more."""
+    if find_oldest_ready(database, only=(claim.task,), lock=True) is None:
+        return False
     set_status(database, claim.task, "running", at=claim.started_at)
     database.insert("claim", claim.as_dict())
-    return claim
+    return True
 
 
 def renew_claim(database: Database, claim: Claim) -> bool:
@@ -538,3 +551,15 @@ def conversation_of(database: Database, task: str) -> str:
             break
         task = parent
     return task
+
+
+def list_given_to_others(database: Database, task: str, agent: str, *, since: int) -> set[str]:
+    """Return the learnings that briefs of a task gave to other roles, but neither to this one nor to no role at all."""
+    if not database.has(f"{_BRIEFS_OF} and agent not in ('', :agent) limit 1", task=task, agent=agent, since=since):
+        return set()
+    given: dict[bool, set[str]] = {True: set(), False: set()}
+    for row in database.rows(_BRIEFS_OF, task=task, since=since):
+        receipt = read_json(row["receipt"])
+        ids = (entry["id"] for entry in receipt.get("shown", ()))
+        given[row["agent"] in ("", agent)].update(ids, receipt.get("beside", ()))
+    return given[False] - given[True]

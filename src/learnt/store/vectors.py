@@ -5,8 +5,8 @@ learnings, eight signs in a byte, and bytes for the same dimensions stand togeth
 byte, which says how well each combination of signs fits: `bytes.translate` looks up the bytes of all learnings at once,
 and the sums for all learnings are additions of long numbers. Only the vectors of the best are read.
 
-In a large store only the first dimensions are looked at, so that a search stays fast. A process that searches again
-keeps the signs, as long as no process has changed a learning.
+Only the signs of the first dimensions are looked at: the vectors themselves decide. A process that searches again keeps
+the signs, as long as no process has changed a learning.
 
 Each learning has a vector of the embedded table. If an encoder is configured, the worker adds vectors of its model.
 """
@@ -18,25 +18,24 @@ from learnt.text.meaning import MODEL, likenesses
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from learnt.store.database import Condition, Database
+    from learnt.store.database import Database
 
 _LEARNINGS = 480
 """How many learnings a block is for: so many that a part of a block just fits into a page."""
 _BYTES = 8
 """How many bytes of each learning a part of a block holds."""
+_MAX_PARTS = 2
 _MANY = 150_000
-"""In a store with more learnings, fewer parts are looked at, so that a search stays fast."""
-_FEWER_PARTS, _MAX_PARTS = 2, 4
-_COMPARED, _MORE_COMPARED = 200, 300
-"""How many vectors are read at least, if all parts were looked at and if not."""
-_SAMPLE = 2_000
+_COMPARED, _MORE_COMPARED = 100, 200
+"""How many vectors are read at least, and in a store with more than `_MANY` learnings."""
+_SAMPLE = 1_000
 _IS_POSITIVE = b"0" + b"1" * 127 + b"0" * 128
 _LANES = 256
 _ONES = int.from_bytes(b"\1\0" * _LANES, "little")
 _HAS_BIT = tuple(
-    int.from_bytes(bytes(byte for code in range(_LANES) for byte in (code >> bit & 1, 0)), "little") for bit in range(8)
+    int.from_bytes((b"\0\0" * (1 << bit) + b"\1\0" * (1 << bit)) * (_LANES >> bit + 1), "little") for bit in range(8)
 )
 
 
@@ -138,26 +137,34 @@ def read(database: Database, ids: Sequence[str], *, model: str = MODEL) -> dict[
     return {row["id"]: row["vector"] for row in rows}
 
 
-def find(
-    database: Database, vector: bytes, which: Condition, *, limit: int, model: str = MODEL
-) -> list[tuple[str, float]]:
-    """Return the ids of the learnings with the most similar vectors, most similar first, with their likeness."""
+class Compared:
+    """Vectors that were compared with another one, by the numbers of their learnings."""
+
+    __slots__ = ("likeness", "numbers", "vectors")
+
+    def __init__(self, numbers: list[int], vectors: dict[int, bytes], likeness: dict[int, float]) -> None:
+        self.numbers = numbers
+        """The learnings that were looked for, most similar first."""
+        self.vectors = vectors
+        self.likeness = likeness
+
+
+def find(database: Database, vector: bytes, *, limit: int, model: str = MODEL, also: Iterable[int] = ()) -> Compared:
+    """Return the learnings with the most similar vectors; also compare those with the numbers in `also`.
+
+    More than `limit` are returned, because some of them may be unwanted.
+    """
     by_extension = None if model == MODEL else database.find_by_extension(model, vector, limit=_COMPARED)
     numbers = _find_near(database, vector, model, limit=limit) if by_extension is None else by_extension
-    near = _read_near(database, numbers, model, len(vector))
-    likeness = dict(zip(near, likenesses(vector, [*near.values()]), strict=True)) if near else {}
-    in_order = sorted(near, key=lambda number: (-likeness[number], -number))
-    found: list[tuple[str, float]] = []
-    start, size = 0, limit
-    while start < len(in_order) and len(found) < limit:
-        ids = _fitting(database, in_order[start : start + size], which)
-        found += [(ids[number], likeness[number]) for number in in_order[start : start + size] if number in ids]
-        start, size = start + size, size * 4
-    return found[:limit]
+    read = read_by_number(database, [*dict.fromkeys((*numbers, *also))], model, len(vector))
+    likeness = dict(zip(read, likenesses(vector, read.values()), strict=True))
+    near = [number for number in numbers if number in read]
+    return Compared(sorted(near, key=lambda number: (-likeness[number], -number)), read, likeness)
 
 
-def _read_near(database: Database, numbers: Sequence[int], model: str, length: int) -> dict[int, bytes]:
-    rows = database.rows(
+def read_by_number(database: Database, numbers: Sequence[int], model: str, length: int) -> dict[int, bytes]:
+    """Return the vectors of learnings, by number; a vector of another length is not one of this model."""
+    rows = database.tuples(
         f"""
         select learning_vector.number, learning_vector.vector
           from {database.each_number("numbers", "near")}
@@ -169,23 +176,7 @@ def _read_near(database: Database, numbers: Sequence[int], model: str, length: i
         model=model,
         numbers=database.list_value(numbers),
     )
-    return {row["number"]: row["vector"] for row in rows if len(row["vector"]) == length}
-
-
-def _fitting(database: Database, numbers: Sequence[int], which: Condition) -> dict[int, str]:
-    """Return the ids of those of these learnings that fulfil a condition, by number."""
-    conditions, parameters = which
-    rows = database.rows(
-        f"""
-        select learning.number, learning.id
-          from {database.each_number("numbers", "near")}
-          {database.then_join} learning on learning.project = :project and learning.number = near.value
-         where {conditions}
-        """,
-        numbers=database.list_value(numbers),
-        **parameters,
-    )
-    return {row["number"]: row["id"] for row in rows}
+    return {number: vector for number, vector in rows if len(vector) == length}
 
 
 def _signs(vector: bytes) -> bytes:
@@ -221,10 +212,8 @@ def _put_block(database: Database, block: int, codes: Mapping[int, bytes], model
 def _find_near(database: Database, vector: bytes, model: str, *, limit: int) -> list[int]:
     """Return the numbers of the learnings whose signs fit a vector best, in no particular order."""
     parts = min(_MAX_PARTS, -(-len(vector) // (8 * _BYTES)))
-    size = int(database.value("select max(number) as last from learning where project = :project") or 0)
-    has_few = size <= _MANY or parts <= _FEWER_PARTS
-    fits = _fits_of(database, vector, parts if has_few else _FEWER_PARTS, model)
-    most = max(2 * limit, _COMPARED if has_few else _MORE_COMPARED)
+    fits = _fits_of(database, vector, parts, model)
+    most = max(2 * limit, _COMPARED if len(fits) <= _MANY else _MORE_COMPARED)
     return [place + 1 for place in _best_places(fits, most)] if fits else []
 
 
@@ -283,11 +272,12 @@ def _best_places(fits: bytes, most: int) -> list[int]:
     while len(places) < most and least > 0:
         least -= 1
         places = _places_from(fits, least)
-    return sorted(places, key=lambda place: (fits[place], place), reverse=True)[:most]
+    places.reverse()  # of equals, those with greater places come first
+    return sorted(places, key=fits.__getitem__, reverse=True)[:most]
 
 
 def _places_from(fits: bytes, least: int) -> list[int]:
-    marked = fits.translate(bytes(int(value >= least) for value in range(256)))
+    marked = fits.translate(bytes(least) + b"\1" * (256 - least))
     places = []
     place = marked.find(1)
     while place >= 0:

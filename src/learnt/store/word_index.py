@@ -10,15 +10,18 @@ Very large numbers need two characters, which stand for nothing by themselves.
 from __future__ import annotations
 
 import json
+from functools import partial
+
+from learnt.store.database import WordMatch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     import apsw
 
-    from learnt.store.database import CutWords
+    from learnt.store.database import CutWords, Row
 
 _FIELD_END = "\n"
 _FIRST = 32  # the characters before it are for other uses
@@ -33,7 +36,8 @@ _COUNT = """
         on conflict (project, word) do update set learnings = learnings + excluded.learnings
 """
 
-_POSTINGS = "select rowid as number, ? as weight from learning_index where learning_index match ? and rowid > ?"
+# As one text, because fetching a row takes longer than splitting off a number.
+_POSTINGS = "select group_concat(rowid) from learning_index where learning_index match ? and rowid > ?"
 
 
 def encode(number: int) -> str:
@@ -64,14 +68,8 @@ class WordIndex:
         self._connection = connection
         self._project = project
         self._fields = fields
-        self._spelt: dict[str, str] = {}
-        """The words that characters stand for, after a space each, as far as they have been looked up."""
-        self._translation: dict[int, str] = {}
-        """The same for `str.translate`, without pairs."""
-        self._has_pairs = False
-        """Whether what was looked up last has pairs of characters, which take longer."""
         self._known: dict[str, str] = {}
-        """The characters that stand for words that were counted lately."""
+        """The characters that stand for words, as far as they have been looked up."""
         self._known_at: object = None
 
     def count(self, learnings: Mapping[str, int]) -> dict[str, str]:
@@ -79,15 +77,20 @@ class WordIndex:
         # In the order of the index, they are found faster.
         rows = [(self._project, word, number) for word, number in sorted(learnings.items())]
         self._connection.executemany(_COUNT, rows)
-        if self._version() != self._known_at or len(self._known) > _MAX_KNOWN:
-            self._known.clear()  # another process may have deleted words
-            self._known_at = self._version()
-        self._known.update(self._letters([word for word in learnings if word not in self._known]))
-        return self._known
+        return self._look_up(learnings)
 
-    def _version(self) -> object:
-        """Return what changes when another connection changes the file."""
-        return self._connection.pragma("data_version")
+    def _look_up(self, words: Iterable[str]) -> dict[str, str]:
+        """Return the characters that stand for words, and perhaps for others; words that nobody has are missing."""
+        version = self._connection.pragma("data_version")
+        if version != self._known_at or len(self._known) > _MAX_KNOWN:
+            self._known.clear()  # another process may have deleted words
+            self._known_at = version
+        unknown = [word for word in words if word not in self._known]
+        if unknown:
+            sql = "select word, number from word where project = ? and word in (select value from json_each(?))"
+            rows = self._connection.execute(sql, (self._project, json.dumps(unknown, ensure_ascii=False)))
+            self._known.update((word, encode(number)) for word, number in rows)
+        return self._known
 
     def put(self, entries: Sequence[CutWords], letters: Mapping[str, str]) -> None:
         """Store the words of learnings."""
@@ -110,22 +113,22 @@ class WordIndex:
 
     def remove(self, number: int) -> tuple[list[str], int] | None:
         """Remove a learning; return its distinct words and its length, or None if it is not indexed."""
-        rows = self._read([number])
+        sql = "select words, length from learning_words where number = ?"
+        rows: list[Any] = self._connection.execute(sql, (number,)).fetchall()
         if not rows:
             return None
-        _, words, length = rows[0]
+        words, length = rows[0]
         self._connection.execute("delete from learning_words where number = ?", (number,))
         self._connection.execute(
             "insert into learning_index (learning_index, rowid, words) values ('delete', ?, ?)",
             (number, _as_tokens(words)),
         )
-        self._spell(words)
-        distinct = {self._spelt[letter] for letter in {*_split_pairs(words)} - {_FIELD_END}}
-        return sorted(word[1:] for word in distinct if word), length
+        sql = "select word from word where number in (select value from json_each(?)) order by word"
+        numbers = sorted({*decode(words.replace(_FIELD_END, ""))})
+        return [word for (word,) in self._connection.execute(sql, (json.dumps(numbers),))], length
 
     def forget(self) -> None:
         """Look up all words again: some have been deleted."""
-        self._forget_spelling()
         self._known.clear()
 
     def clear(self) -> None:
@@ -137,74 +140,42 @@ class WordIndex:
 
     def rank(self, weights: Mapping[str, float], *, floor: int, limit: int) -> list[int]:
         """Return the numbers of the learnings that match the words best; if `limit` is -1, of all that match any."""
-        letters = self._letters(weights)
-        tokens = {word: next(decode(letters[word])) for word in weights if word in letters}
-        if not tokens:
-            return []
-        # With parameters, texts with equally many words have the same statement, which is prepared once.
-        parts = " union all ".join([_POSTINGS] * len(tokens))
-        sql = f"""
-            select number
-              from ({parts})
-             group by number
-             order by sum(weight) desc, number desc
-             limit ?
-        """
-        values = [value for word, token in tokens.items() for value in (weights[word], str(token), floor)]
-        return [number for (number,) in self._connection.execute(sql, (*values, limit))]
+        letters = self._look_up(weights)
+        scores: dict[str, float] = {}
+        for word, weight in weights.items():
+            token = str(next(decode(letters[word]))) if word in letters else None
+            for (numbers,) in self._connection.execute(_POSTINGS, (token, floor)) if token else ():
+                for number in numbers.split(",") if numbers else ():
+                    scores[number] = scores.get(number, 0.0) + weight
+        least = sorted(scores.values(), reverse=True)[limit - 1] if 0 < limit < len(scores) else 0.0
+        best = sorted([(score, int(number)) for number, score in scores.items() if score >= least], reverse=True)
+        return [number for _, number in best[: limit if limit >= 0 else None]]
 
-    def read(self, numbers: Sequence[int]) -> dict[int, tuple[dict[str, str] | None, Any]]:
-        """Return the words of each field and the lengths of learnings; None for words that cannot be read."""
-        rows = self._read(numbers)
-        self._spell("".join([words for _, words, _ in rows if isinstance(words, str)]))
-        return {number: (self._texts(words), length) for number, words, length in rows}
+    def match(self, rows: list[Row], wanted: Collection[str]) -> list[Row]:
+        """Return rows of `learning` and `learning_words` with what their learnings contain of the wanted words."""
+        letters = self._look_up(wanted)
+        words = {letters[word]: word for word in wanted if word in letters}
+        for row in rows:
+            row["match"] = self._match(row["words"], row["length"], words)
+        return rows
 
-    def _read(self, numbers: Sequence[int]) -> list[tuple[Any, ...]]:
-        sql = "select number, words, length from learning_words where number in (select value from json_each(?))"
-        return self._connection.execute(sql, (json.dumps(numbers),)).fetchall()
-
-    def _texts(self, words: object) -> dict[str, str] | None:
-        """Return the words of each field; None if they cannot be read."""
-        if not isinstance(words, str):
+    def _match(self, text: object, length: object, words: Mapping[str, str]) -> WordMatch | None:
+        """Return which words the text of a learning contains; None if it cannot be read."""
+        if not isinstance(text, str) or not isinstance(length, int) or text.count(_FIELD_END) + 1 != len(self._fields):
             return None
-        if self._has_pairs:
-            spelt = "".join([self._spelt.get(letter, letter) for letter in _split_pairs(words)])
-        else:
-            spelt = words.translate(self._translation)
-        texts = [text[1:] for text in spelt.split(_FIELD_END)]
-        return dict(zip(self._fields, texts, strict=True)) if len(texts) == len(self._fields) else None
+        count = text.count
+        return WordMatch(
+            {word: count(letter) for letter, word in words.items() if letter in text},
+            length=length,
+            cue_words=len(text) - text.rindex(_FIELD_END) - 1,
+            list_fields=partial(self._list_fields, text, words),
+        )
 
-    def _letters(self, words: Iterable[str]) -> dict[str, str]:
-        sql = "select word, number from word where project = ? and word in (select value from json_each(?))"
-        rows = self._connection.execute(sql, (self._project, json.dumps([*words], ensure_ascii=False)))
-        return {word: encode(number) for word, number in rows}
-
-    def _spell(self, text: str) -> None:
-        """Look up the words that the characters of a text stand for."""
-        if len(self._spelt) > _MAX_KNOWN:
-            self._forget_spelling()
-        self._has_pairs = bool(text) and max(text) >= chr(_PAIRS)
-        known = self._spelt
-        letters = {*_split_pairs(text)} if self._has_pairs else {*text}
-        unknown = [letter for letter in letters if letter not in known and letter != _FIELD_END]
-        if unknown:
-            self._spelt.update(dict.fromkeys(unknown, ""))  # a damaged file may lack some
-            sql = "select number, word from word where number in (select value from json_each(?))"
-            numbers = [next(decode(letter)) for letter in unknown]
-            for number, word in self._connection.execute(sql, (json.dumps(numbers),)):
-                self._spelt[encode(number)] = f" {word}"
-            self._translation.update((ord(letter), self._spelt[letter]) for letter in unknown if len(letter) == 1)
-
-    def _forget_spelling(self) -> None:
-        self._spelt.clear()
-        self._translation.clear()
-
-
-def _split_pairs(text: str) -> Iterator[str]:
-    """Yield the characters of a text, pairs together."""
-    letters = iter(text)
-    for letter in letters:
-        yield letter + next(letters, "") if letter >= chr(_PAIRS) else letter
+    def _list_fields(self, text: str, letters: Iterable[str]) -> tuple[str, ...]:
+        """Return the fields that contain any of these words."""
+        found = [letter for letter in letters if letter in text]
+        parts = zip(self._fields, text.split(_FIELD_END), strict=True)
+        return tuple([field for field, part in parts if any(map(part.__contains__, found))])
 
 
 def _as_tokens(words: str) -> str:

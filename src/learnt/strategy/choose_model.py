@@ -81,6 +81,15 @@ def choose(
     return choice.replace(reason=f"{objection}; {choice.reason}") if objection else choice
 
 
+def find_model(name: str, models: Sequence[Model]) -> str:
+    """Return the configured model that a name means; raise if it means none, or more than one."""
+    matching = _find_matching(name, models)
+    if len(matching) != 1:
+        names = ", ".join(model.name for model in models)
+        raise InvalidValue(f"model `{name}` {_explain_mismatch(matching)}", hint=f"configured models: {names}")
+    return matching[0]
+
+
 def spread(models: Sequence[Model], attempts: int) -> list[Model]:
     """Return at most `attempts` models, spread evenly from the first to the last."""
     if len(models) <= attempts:
@@ -131,11 +140,8 @@ def _split_name(name: str) -> set[str]:
 def _choose_fixed(models: Sequence[Model], fixed: str) -> ModelChoice:
     if not fixed:
         return ModelChoice(model=models[-1].name, reason="no model is set, so the strongest is used", last=True)
-    matching = _find_matching(fixed, models)
-    if len(matching) != 1:
-        names = ", ".join(model.name for model in models)
-        raise InvalidValue(f"model `{fixed}` {_explain_mismatch(matching)}", hint=f"configured models: {names}")
-    return ModelChoice(model=matching[0], reason=f"{matching[0]} is set for this task", last=True)
+    model = find_model(fixed, models)
+    return ModelChoice(model=model, reason=f"{model} is set for this task", last=True)
 
 
 def _choose_by_cost(models: Sequence[Model], record: TrackRecord, facts: Facts) -> ModelChoice:
@@ -216,7 +222,7 @@ def _describe_record(model: str, record: TrackRecord, facts: Facts) -> str:
     sums = of_type if of_type.attempts else record.of(model, after_failure=after_failure)
     if not sums.attempts:
         return f"{model}: not tried{after or ' for a first attempt'} yet"
-    cost = f" at {_format_money(sums.cost_usd / sums.costed)}" if sums.costed else ""
+    cost = f" at {format_money(sums.cost_usd / sums.costed)}" if sums.costed else ""
     return f"{model}: {sums.done:.0f} of {sums.attempts:.0f} {kind} succeeded{after}{cost}"
 
 
@@ -227,10 +233,11 @@ def _compare_costs(chosen: int, totals: Sequence[float], names: Sequence[str], *
         return "; it is the last step"
     best = min(others, key=lambda other: totals[other])
     way = "starting" if first else "continuing"
-    own, other = _format_money(totals[chosen]), _format_money(totals[best])
+    own, other = format_money(totals[chosen]), format_money(totals[best])
     costs = f"{way} with it costs about {own} in total, with {names[best]} {other}"
     return f"; {costs}" + ("; tried anyway, to learn more about it" if totals[best] < totals[chosen] else "")
 
 
-def _format_money(usd: float) -> str:
+def format_money(usd: float) -> str:
+    """Return an amount with two digits that say something."""
     return f"${usd:.2f}" if usd >= 0.1 else f"${usd:.2g}"

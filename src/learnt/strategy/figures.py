@@ -12,7 +12,7 @@ models succeed at it far less often, too.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from learnt.errors import InvalidValue
 from learnt.model import RESULTS, Value
@@ -92,6 +92,12 @@ class Figure(Value):
     mean_cost_usd: float | None = None
     total_cost_usd: float = 0.0
     median_ms: float | None = None
+    first: Share = Share()
+    """First attempts at tasks; models are chosen by this and `later`, because a task at which one failed is hard."""
+    later: Share = Share()
+    """Attempts after a failure."""
+    first_cost_usd: float | None = None
+    later_cost_usd: float | None = None
 
 
 def make_figures(outcomes: Iterable[PastAttempt], *, by_type: bool = False) -> list[Figure]:
@@ -104,16 +110,34 @@ def make_figures(outcomes: Iterable[PastAttempt], *, by_type: bool = False) -> l
 
 
 def _make_figure(model: str, type: str, group: list[PastAttempt]) -> Figure:
-    costs = [outcome.cost_usd for outcome in group if outcome.cost_usd is not None]
+    costs = _known_costs(group)
+    first = [outcome for outcome in group if not outcome.before]
+    later = [outcome for outcome in group if outcome.before]
     times = sorted(outcome.duration_ms for outcome in group if outcome.duration_ms is not None)
     return Figure(
         model=model,
         type=type,
-        share=Share(done=sum(outcome.done for outcome in group), attempts=len(group)),
-        mean_cost_usd=sum(costs) / len(costs) if costs else None,
+        share=_share(group),
+        first=_share(first),
+        later=_share(later),
+        mean_cost_usd=_mean(costs),
+        first_cost_usd=_mean(_known_costs(first)),
+        later_cost_usd=_mean(_known_costs(later)),
         total_cost_usd=sum(costs),
         median_ms=(times[(len(times) - 1) // 2] + times[len(times) // 2]) / 2 if times else None,
     )
+
+
+def _share(group: Sequence[PastAttempt]) -> Share:
+    return Share(done=sum(outcome.done for outcome in group), attempts=len(group))
+
+
+def _known_costs(group: Sequence[PastAttempt]) -> list[float]:
+    return [outcome.cost_usd for outcome in group if outcome.cost_usd is not None]
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
 
 
 class Sums:

@@ -1,7 +1,8 @@
 """Detect that work is stuck, on one task or on several tasks for the same reason.
 
-Errors are compared in their normalised form, and an empty error is not equal to any error. Failures from before a task
-was last done are ignored.
+A task is stuck after several failures in a row, whichever models made the attempts: the next one shall be warned before
+it costs what the others have cost. Errors are compared in their normalised form, and an empty error is not equal to any
+error. Failures from before a task was last done are ignored.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from learnt.model import Value
 from learnt.strategy.figures import PastAttempt
+from learnt.text.clean import fold
+from learnt.text.titles import cut_words
 
 TIMES = 3
 _MAX_QUOTE_LENGTH = 200
@@ -37,19 +40,21 @@ def list_open_failures(attempts: Iterable[PastAttempt]) -> list[PastAttempt]:
     return failures
 
 
-def find_stuck_task(attempts: Iterable[PastAttempt], strongest: str, *, times: int = TIMES) -> Stuck | None:
-    """Return why a task is stuck: the strongest model failed, or an error recurred, too often; None if it is not."""
+def find_stuck_task(attempts: Iterable[PastAttempt], *, times: int = TIMES) -> Stuck | None:
+    """Return why a task is stuck: it failed too often in a row, whichever models tried; None if it is not."""
     failures = list_open_failures(attempts)
+    if len(failures) < times:
+        return None
     tasks = tuple(dict.fromkeys(failure.task for failure in failures))
-    for error, count in Counter(failure.error for failure in failures if failure.error).items():
-        if count >= times:
-            quote = _quote_error(failures, error)
-            return Stuck(reason=f"{count} attempts ended with the same error: {quote}", error=quote, tasks=tasks)
-    count = sum(failure.model == strongest for failure in failures)
+    errors = Counter(failure.error for failure in failures if failure.error)
+    error, count = errors.most_common(1)[0] if errors else ("", 0)
     if count >= times:
-        who = f"{strongest}, the strongest model, failed {count} times" if strongest else f"{count} attempts failed"
-        return Stuck(reason=who, error=_quote_error(failures, failures[-1].error), tasks=tasks)
-    return None
+        quote = _quote_error(failures, error)
+        return Stuck(reason=f"{count} attempts ended with the same error: {quote}", error=quote, tasks=tasks)
+    models = list(dict.fromkeys(failure.model for failure in failures if failure.model))
+    who = f" ({', '.join(models)})" if models else ""
+    quote = _quote_error(failures, failures[-1].error)
+    return Stuck(reason=f"{len(failures)} attempts in a row failed{who}", error=quote, tasks=tasks)
 
 
 def find_stuck_run(
@@ -76,8 +81,6 @@ def find_stuck_run(
 
 
 def _quote_error(failures: Sequence[PastAttempt], error: str) -> str:
-    """Return the last line of an error, in the wording of its latest occurrence."""
+    """Return an error in the wording of its latest occurrence."""
     quotes = (failure.error_text for failure in reversed(failures) if failure.error == error)
-    text = next(filter(str.strip, quotes), error)
-    line = text.strip().rpartition("\n")[2].strip()
-    return line if len(line) <= _MAX_QUOTE_LENGTH else f"{line[: _MAX_QUOTE_LENGTH - 1]}…"
+    return cut_words(fold(next(filter(str.strip, quotes), error)), _MAX_QUOTE_LENGTH)

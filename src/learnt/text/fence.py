@@ -64,9 +64,12 @@ _REQUEST = "## My request for Codex:"
 _TASK = "# Task: "
 _REPORT = "\n## How to report\n"
 _SECTIONS = (
+    "\n## What it is part of\n",
     "\n## Specification (",
+    "\n## How it will be judged\n",
     "\n## Completed prerequisites\n",
     "\n## What this builds on\n",
+    "\n## What is here already\n",
     "\n## What a person answered\n",
     "\n## What is asked for\n",
     _REPORT,

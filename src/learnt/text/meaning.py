@@ -1,9 +1,8 @@
 """What a text means, as a vector: the sum of its words' vectors, from a table that comes with the package.
 
 The table was fitted to a small sentence model (`tools/fit_meaning.py`; `meaning.NOTICE.txt` says from what). It is
-mapped into memory, where only the pages with the words of a text are read. Vectors
-are bytes, one signed number per dimension, all of the same length; they can be compared only if they were made by the
-same `MODEL`.
+mapped into memory, where only the pages with the words of a text are read. Vectors are bytes, one signed number per
+dimension, all of the same length; they can be compared only if they were made by the same `MODEL`.
 """
 
 from __future__ import annotations
@@ -11,20 +10,21 @@ from __future__ import annotations
 import os
 from binascii import crc32
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from mmap import ACCESS_READ, mmap
 from operator import mul
 from struct import Struct
 
 DIMENSIONS = 192
-MODEL = "learnt-192-3bbb4eae"  # with the beginning of the table's SHA-256
+MODEL = "learnt-192-eff63e9b"  # with the beginning of the table's SHA-256
 
 _PATH = os.path.join(os.path.dirname(__file__), "meaning.bin")
 _HEADER = Struct("<8sHHI")  # mark, dimensions, steps of rarity per unit, number of stems
 _ROW = Struct(f"{DIMENSIONS}b")
 _LENGTH = 400.0  # the length of every vector: its numbers rarely exceed ±127, and rounding hardly changes likeness
-_MAX_ADDED = 257  # so many bytes fit into the 16 bits of a lane
+_WHOLE = 256  # the weight of a word that counts fully; 65,000 such words fit into the 32 bits of a lane
+_HALF_AT = 10  # in a text that says first what it is about, the word after so many others counts half
 _MANY = 20  # so many vectors are compared faster together
 _SIGN_FLIPPED = bytes(number ^ 128 for number in range(256))
 
@@ -59,31 +59,35 @@ def _open_table() -> _Table:
     return _Table(_PATH)
 
 
-def embed(*parts: Iterable[str]) -> bytes | None:
+def embed(stems: Iterable[str], weights: Mapping[str, float] | None = None) -> bytes | None:
     """Return the vector of a text by its words, each counted once; None if none of them is known.
 
-    If several parts are given, such as a title and the whole text, they count the same whatever their lengths.
+    `weights` says how much each word counts, at most 1; a word that it lacks counts 1.
     """
-    vectors = [vector for part in parts if (vector := _embed_part(part))]
-    if len(vectors) < 2:
-        return vectors[0] if vectors else None
-    return _scale(_add_lanes(map(_spread, vectors)), 128 * len(vectors))
+    counted: dict[int, int] = {}
+    for stem in stems:
+        number = _find(stem)
+        if number is not None:
+            counted.setdefault(number, round(_WHOLE * weights.get(stem, 1.0)) if weights else _WHOLE)
+    return _embed_counted(counted)
 
 
-def _embed_part(stems: Iterable[str]) -> bytes | None:
-    numbers = set(map(_find, stems))
-    numbers.discard(None)
-    if not numbers:
-        return None
-    lanes = [*map(_read_lanes, numbers)]
-    some = [_add_lanes(lanes[start : start + _MAX_ADDED]) for start in range(0, len(lanes), _MAX_ADDED)]
-    return _scale(some[0] if len(some) == 1 else [*map(sum, zip(*some, strict=True))], 128 * len(numbers))
+def embed_in_order(stems: Iterable[str]) -> bytes | None:
+    """Return the vector of a text that says first what it is about: a word counts less the later it first occurs."""
+    numbers = dict.fromkeys(number for number in map(_find, stems) if number is not None)
+    return _embed_counted({number: _WHOLE * _HALF_AT // (_HALF_AT + place) for place, number in enumerate(numbers)})
 
 
-def _add_lanes(lanes: Iterable[int]) -> list[int]:
-    """Return the sums of at most `_MAX_ADDED` vectors: all dimensions are added at once, as parts of long numbers."""
-    total = sum(lanes).to_bytes(2 * DIMENSIONS, "little")
-    return memoryview(total).cast("H").tolist()
+def _embed_counted(counted: Mapping[int, int]) -> bytes | None:
+    """Return the vector of rows of the table that count as much as is said."""
+    return _scale(*_add_up(counted)) if counted else None
+
+
+def _add_up(counted: Mapping[int, int]) -> tuple[list[int], int]:
+    """Return the sum of rows that count as much as is said, and a number that was added to each dimension."""
+    total = sum([count * _read_lanes(number) for number, count in counted.items()])
+    lanes = memoryview(total.to_bytes(4 * DIMENSIONS, "little")).cast("I").tolist()
+    return lanes, 128 * sum(counted.values())
 
 
 @lru_cache(maxsize=20_000)
@@ -91,21 +95,17 @@ def _find(stem: str) -> int | None:
     return _open_table().find(stem)
 
 
-@lru_cache(maxsize=20_000)
+@lru_cache(maxsize=10_000)
 def _read_lanes(number: int) -> int:
-    """Return a stem's vector as one number with 16 bits for each dimension, which has 128 added to it."""
-    return _spread(bytes(_open_table().read_row(number)))
-
-
-def _spread(vector: bytes) -> int:
-    lanes = bytearray(2 * DIMENSIONS)
-    lanes[::2] = vector.translate(_SIGN_FLIPPED)
+    """Return a stem's vector as one number with 32 bits for each dimension, which has 128 added to it."""
+    lanes = bytearray(4 * DIMENSIONS)
+    lanes[::4] = bytes(_open_table().read_row(number)).translate(_SIGN_FLIPPED)
     return int.from_bytes(lanes, "little")
 
 
 def _scale(numbers: list[int], zero: int) -> bytes | None:
     """Return the vector of the usual length in the direction of numbers, which all have `zero` added to them."""
-    square = sum(map(mul, numbers, numbers)) - 2 * zero * sum(numbers) + DIMENSIONS * zero * zero
+    square = _square(numbers, zero)
     if not square:
         return None
     factor = _LENGTH / square**0.5
@@ -115,6 +115,12 @@ def _scale(numbers: list[int], zero: int) -> bytes | None:
         return bytes(rounded).translate(_SIGN_FLIPPED)
     except ValueError:  # a number is too large for a byte
         return bytes([max(1, min(255, number)) for number in rounded]).translate(_SIGN_FLIPPED)
+
+
+def _square(numbers: list[int], zero: int) -> int:
+    """Return the square of the length of a vector whose numbers all have `zero` added to them."""
+    squares: int = sum(map(mul, numbers, numbers))
+    return squares - 2 * zero * sum(numbers) + DIMENSIONS * zero * zero
 
 
 def shorten_numbers(numbers: Sequence[float]) -> bytes | None:
@@ -130,6 +136,24 @@ def likeness(one: bytes, other: bytes) -> float:
     """Return how alike two texts are by their vectors: the cosine, at most 1."""
     unpack = (_ROW if len(one) == DIMENSIONS else Struct(f"{len(one)}b")).unpack
     return float(sum(map(mul, unpack(one), unpack(other)))) / (_LENGTH * _LENGTH)
+
+
+def liken_words(stems: Iterable[str], vectors: Iterable[bytes]) -> list[float]:
+    """Return how alike a text is, by its words, to each of others, by their vectors; empty if no word is known."""
+    total, zero = _add_up({number: 1 for number in map(_find, stems) if number is not None})
+    square = _square(total, zero)
+    if not square:
+        return []
+    length = _LENGTH * square**0.5
+    unpacked = map(_unpack, vectors)
+    return [(sum(map(mul, numbers, total)) - zero * surplus) / length for numbers, surplus in unpacked]
+
+
+@lru_cache(maxsize=100)  # a text is compared with many others
+def _unpack(vector: bytes) -> tuple[tuple[int, ...], int]:
+    """Return a vector's numbers, and their sum."""
+    numbers = _ROW.unpack(vector)
+    return numbers, sum(numbers)
 
 
 def likenesses(one: bytes, others: Iterable[bytes]) -> list[float]:
@@ -159,6 +183,7 @@ def _split(total: int, length: int) -> list[int]:
     return memoryview(total.to_bytes(length, "little")).cast("I").tolist()
 
 
+@lru_cache(maxsize=20_000)
 def rarity(stem: str) -> float:
     """Return how rare a stem is in technical English: about 1 for everyday words, above 10 for the rarest."""
     table = _open_table()

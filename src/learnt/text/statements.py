@@ -11,24 +11,27 @@ from __future__ import annotations
 import re
 
 from learnt.model import Value
+from learnt.text.clean import fold
+from learnt.text.patterns import lazy_pattern
+from learnt.text.titles import begins
 from learnt.text.words import STOP_WORDS, stem
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 _MAX_LENGTH = 20_000
+_MAX_STATEMENT = 1_000
+_SENTENCE_END = lazy_pattern(r"[.!?](?=\s|$)")
 # A token: code, a word with what belongs to it (`#260`, `v1.2`, `a/b.py`, `--flag`), or a sign between clauses.
-_TOKEN = re.compile(
+_TOKEN = lazy_pattern(
     r"`(?P<code>[^`\n]+)`|(?P<word>(?<!\w)--?\w[\w=./:-]*|[#@$~.]?\w(?:[\w./:#@+*=’'-]*[\w*+#/])?(?:\(\))?)"
     r"|(?P<sign>[,;:.!?()\[\]–—]|-{1,2}>|→|(?<=\s)-(?=\s))"
 )
-# Not plurals: what `s` makes of them is another protocol.
-_PROTOCOLS = frozenset("https ftps smtps imaps ldaps amqps".split())
-_MAKE_SURE = re.compile(r"(?i)\b(?:make|be) sure(?: that| to)?\b")
-_CODE_WORD = re.compile(r"[^\s\"']+")
-_WRITTEN = re.compile(r"[^\W_](?:[\w'-]*\w)?")
-_SPECIFIC = re.compile(r"\d|[_/#@$=+*]|\w[.:]\w|^-|[a-z][A-Z]|^[A-Z]{2,}s?$|\(\)$|^\.")
+# Their stems would be other words: what `s` makes of a protocol is no plural, and `one` would become `on`.
+_WITHOUT_STEM = frozenset("https ftps smtps imaps ldaps amqps one".split())
+_MAKE_SURE = lazy_pattern(r"(?i)\b(?:make|be) sure(?: that| to)?\b")
+# A word in code, or a quoted text without words: a separator or an empty text, which may be the whole difference.
+_CODE_WORD = lazy_pattern(r"""(?<!\w)(["'])\W{0,8}?\1|[^\s"']+""")
+_SHORT_OPTION = lazy_pattern(r"-[A-Za-z]{1,4}")
+_WRITTEN = lazy_pattern(r"[^\W_](?:[\w'-]*\w)?")
+_SPECIFIC = lazy_pattern(r"\d|[_/#@$=+*]|\w[.:]\w|^-|[a-z][A-Z]|^[A-Z]{2,}s?$|\(\)$|^\.")
 _NEGATING = frozenset(
     "not never no none nor neither cannot avoid avoids avoided avoiding stop skip omit nobody nothing "
     "nicht nie niemals kein keine keinen keinem keiner keines vermeide vermeiden vermeidet "
@@ -55,10 +58,10 @@ _REASONS = frozenset(
 )
 # Small words that can turn a statement round: “turn it on”, “turn it off”.
 _PARTICLES = frozenset("off up down out into over under above below".split())
-_SMALL = _PARTICLES | {"on", "by"}
+_SMALL = _PARTICLES | {"on", "by", "one"}
 # Words that limit a statement: what differs in one of them says something else.
 _LIMITING = frozenset(
-    "unless if while after before until since least most all some any each every only with without either both "
+    "unless if while after before until since least most all some any each every only with without either both one "
     "wenn falls außer während nach vor bis mindestens höchstens alle nur mit ohne "
     "si sauf pendant après avant jusque moins plus tous seulement avec sans "
     "excepto mientras después antes hasta menos todos solo con sin".split()
@@ -91,32 +94,6 @@ _SAME = {
 # At the start of a clause these say only that something is used: “Run `x`”, “Use `x`”.
 _USE = frozenset(
     "use run execute call invoke nutze verwende benutze starte utilise utilisez lance lancez usa usar ejecuta".split()
-)
-_OPPOSITES = {
-    frozenset((stem(first), stem(second)))
-    for first, second in (
-        pair.split(":")
-        for pair in (
-            "enable:disable allow:forbid on:off true:false open:close start:stop add:remove add:delete "
-            "increase:decrease above:below up:down over:under into:out public:private more:less more:fewer "
-            "minimum:maximum min:max lock:unlock mount:unmount connect:disconnect include:exclude "
-            "accept:reject succeed:fail pass:fail empty:full local:remote internal:external "
-            "uppercase:lowercase before:after with:without upgrade:downgrade install:uninstall "
-            "ascending:descending synchronous:asynchronous sync:async mutable:immutable always:never "
-            "required:optional inside:outside left:right top:bottom inside:out faster:slower larger:smaller "
-            "higher:lower longer:shorter serial:parallel tab:space tabs:spaces absolute:relative "
-            "encrypt:decrypt expand:collapse show:hide keep:remove keep:delete keep:drop push:pull read:write "
-            "import:export early:late many:few all:none"
-        ).split()
-    )
-}
-_CHANGE = re.compile(
-    r"\b(?:no longer|any ?more|nowadays|is gone|are gone|was removed|were removed|is being removed|were deleted|"
-    r"was deleted|deprecated|obsolete|outdated|replaced|superseded|retired|moved to|migrated|is ignored|are ignored|"
-    r"undoes|(?:since|as of|until|from) (?:v?\d|january|february|march|april|may|june|july|"
-    r"august|september|october|november|december|the (?:move|switch|migration|upgrade|release))|"
-    r"nicht mehr|veraltet|abgeschafft|ersetzt|ne \w+ plus|obsolète|remplacée?|ya no|obsoleto|reemplazad[oa])\b",
-    re.IGNORECASE,
 )
 
 
@@ -162,16 +139,13 @@ def read_statement(text: str) -> Statement:
     return reader.end()
 
 
-def speaks_of_change(text: str) -> bool:
-    """Return whether a text says that something is no longer as it was."""
-    return _CHANGE.search(text[:_MAX_LENGTH]) is not None
-
-
-def find_opposites(some: Iterable[str], others: Iterable[str]) -> frozenset[str]:
-    """Return two words, one of each, that are opposites, such as `enable` and `disable`; empty if there are none."""
-    others = tuple(others)
-    pairs = (frozenset((word, other)) for word in some for other in others)
-    return next((pair for pair in pairs if pair in _OPPOSITES), frozenset())
+def complete_title(title: str, observation: str) -> str:
+    """Return what a title states: if it is the cut beginning of the observation, the sentence that it begins."""
+    beginning, said = title.rstrip("… "), fold(observation[:_MAX_STATEMENT])
+    if len(said) <= len(beginning) or not begins(title, observation):
+        return title
+    end = _SENTENCE_END.search(said, len(beginning))
+    return said[: end.start() if end else len(said)]
 
 
 class _ClauseReader:
@@ -200,8 +174,8 @@ class _ClauseReader:
         if token["sign"]:
             self._take_sign(token["sign"])
         elif token["code"]:
-            for word in _CODE_WORD.findall(token["code"]):
-                self._add(_stem_name(word.lower().strip(",;")), is_code=True)
+            for word in _list_code_words(token["code"]):
+                self._add(_stem_name(word), is_code=True)
         else:
             self._take_word(token["word"])
         self._last = token[0].lower()
@@ -252,7 +226,7 @@ class _ClauseReader:
         if is_rejecting or (plain in _AFTER_INSTEAD and self._last in _INSTEAD):
             self._end_clause()
             self._is_denied = True
-        elif _is_negating(plain):
+        elif is_negating(plain):
             if plain == "not" and self._last not in _AUXILIARIES:  # “use X, not Y”
                 self._end_clause()
             self._is_denied = True
@@ -276,10 +250,10 @@ class _ClauseReader:
         is_filler = plain in STOP_WORDS or plain in _FILLERS or plain in _PLACES
         if (is_filler and plain not in _PARTICLES) or (plain in _USE and not self._clause):
             return
-        if _is_specific(word, starts=not self._clause):
-            self._add(_stem_name(plain.removesuffix("'s").strip("'")), is_specific=True)
+        if is_specific(word, starts=not self._clause):
+            self._add(_stem_name(_fold_case(word).removesuffix("'s").strip("'")), is_specific=True)
         else:
-            self._add(_normalise(plain))
+            self._add(normalise(plain))
 
     def _add(self, word: str, *, is_code: bool = False, is_specific: bool = False) -> None:
         if not word:
@@ -319,32 +293,45 @@ class _ClauseReader:
         self._is_denied = self._is_place = False
 
 
-def _is_negating(word: str) -> bool:
+def is_negating(word: str) -> bool:
+    """Return whether a word of lower-case letters denies what follows it."""
     return word in _NEGATING or word.endswith("n't") or word in _CONTRACTED_VERBS
 
 
-def _is_specific(word: str, *, starts: bool) -> bool:
+def is_specific(word: str, *, starts: bool) -> bool:
     """Return whether a word outside code is a number, a path, an identifier or a name."""
     return bool(_SPECIFIC.search(word)) or (not starts and word[0].isupper())
+
+
+def _list_code_words(code: str) -> list[str]:
+    """Return what code consists of; code that is nothing but signs or blanks is a word of its own."""
+    words = (word[0] for word in _CODE_WORD.finditer(code))
+    return [_fold_case(word.strip(",;") or word) for word in words] or [code]
+
+
+def _fold_case(word: str) -> str:
+    """Return a word in lower case, except for short options: `git branch -d` and `-D` do different things."""
+    return word if _SHORT_OPTION.fullmatch(word) else word.lower().replace("’", "'")
 
 
 def _stem_name(word: str) -> str:
     """Return a name as it is indexed: in code and outside it, `commits` and `commit` are one word."""
     word = word.removesuffix("()").rstrip("/.") or word
-    return stem(word) if word.isalpha() and word not in _PROTOCOLS else word
+    return stem(word) if word.isalpha() and word not in _WITHOUT_STEM else word
 
 
 def spell(text: str) -> dict[str, str]:
     """Return how the words of a text are first written, by the forms in which statements contain them."""
     spelled: dict[str, str] = {}
     for word in _WRITTEN.findall(text):
-        for form in (_normalise(word.lower()), _stem_name(word.lower())):
+        for form in (normalise(word.lower()), _stem_name(word.lower())):
             spelled.setdefault(form, word)
     return spelled
 
 
-def _normalise(word: str) -> str:
-    if word in _PROTOCOLS:
+def normalise(word: str) -> str:
+    """Return the form in which statements contain a word of lower-case letters: its stem, or that of its synonym."""
+    if word in _WITHOUT_STEM:
         return word
     word = stem(word.removesuffix("'s").replace("'", ""))
     return _SAME.get(word, word)

@@ -27,8 +27,14 @@ _SENTENCE_END = (
 _VARYING = r"/(?:tmp|private/tmp|var/folders|var/tmp)/[^\s'\":,;)\]]*|\b0x[0-9a-f]+|\b[0-9a-f-]*\d[0-9a-f-]*\b"
 # These are the paths of tasks' worktrees, and our own ids.
 _OUR_NAMES = r"\S*/worktrees/task_\w+|\b(?:task|attempt|learn|brief|esc)_[a-z0-9]{8,}\b"
+_SIGNS = r"`[^\w`\n]+`|(?<!\S)`?-[A-Za-z]\b(?!-)"
 _MIN_SHARED_WORDS = 0.8
 AGENT_ENDED_PREFIX = "the agent "  # a text that only says how an agent ended begins like this
+REFUTED_PREFIX = (
+    "said to be done, but "  # why an attempt failed whose agent said that the task is done begins like this
+)
+
+OWN_LINE = "learnt: "  # a line of ours on the stderr of an agent that `learnt work` has started begins like this
 
 
 def first_sentence(line: str) -> str:
@@ -48,6 +54,11 @@ def cut_title(text: str) -> str:
     return fold(text[: space if space > 0 else TITLE_LIMIT])
 
 
+def begins(title: str, text: str) -> bool:
+    """Return whether a title is only the beginning of a text, perhaps cut."""
+    return fold(text[: 2 * TITLE_LIMIT]).startswith(title.rstrip("… "))
+
+
 def cut_text(text: str, limit: int) -> str:
     """Return the text cut to a length, at the end of a sentence or at least of a word, if there is one."""
     if len(text) <= limit:
@@ -58,9 +69,37 @@ def cut_text(text: str, limit: int) -> str:
     return text[: end + 1 or limit].rstrip()
 
 
+def cut_words(text: str, limit: int) -> str:
+    """Return the text cut to a length, with an ellipsis; not in the middle of a word, if words are separated."""
+    if len(text) <= limit:
+        return text
+    head = text[: limit - 1]
+    started = re.search(r"\w+$", head) if text[len(head)].isalnum() else None
+    if started and started.start() > limit // 3:
+        head = head[: started.start()]
+    return f"{head.rstrip(' ,;:(')}…"
+
+
+def cut_start(text: str, limit: int) -> str:
+    """Return the end of a text; not from the middle of a word, if words are separated."""
+    if len(text) <= limit:
+        return text
+    ending = text[-limit:]
+    rest = re.search(r"^\w+", ending) if text[-limit - 1].isalnum() else None
+    return ending[rest.end() :].lstrip() if rest and rest.end() < limit // 3 else ending
+
+
 def text_key(text: str) -> str:
     """Return a short digest that ignores case, white space and punctuation."""
     return digest(_normalise(text) or text.strip())[:24]
+
+
+def has_same_signs(one: str, other: str) -> bool:
+    """Return whether code of two texts with the same words has the same separators and short options.
+
+    What stands in backticks without any word, such as `;`, and the case of `-D` can be the whole difference.
+    """
+    return re.findall(_SIGNS, one) == re.findall(_SIGNS, other)
 
 
 def letters_key(text: str) -> str:

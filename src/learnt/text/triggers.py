@@ -8,6 +8,10 @@ with more than `MAX_WILDCARDS` wildcards is refused, and never matches.
 Learnings are also shown by the identifiers that they name: functions, classes, modules, settings, variables, codes of
 errors. Such a name is unmistakable by its form (`snake_case`, `CamelCase`, `SCREAMING_CASE`, `dotted.path`, `E0308`).
 Names that every project has are left out, because they say nothing about what is being touched.
+
+What stack traces and logs say about other people's code, installed packages and the language, is not read: a frame in
+another one's file, its line of source code, and in Go and Rust the line that names its function. Prose that only
+mentions a package or one of its files is read. Windows paths are read like others.
 """
 
 from __future__ import annotations
@@ -81,6 +85,25 @@ _GENERIC = frozenset(
     ).split()
 )
 
+# Only a text with one of these is looked through for other people's code.
+_FOREIGN_WORDS = (
+    "-packages", "node_modules", "pkg/mod", ".cargo", ".rustup", "/rustc/", "/gems/", "/usr/", "/python",
+    "program files", "node:internal",
+)  # fmt: skip
+# A file with the number of a line: prose that only mentions a file of a package may be about it.
+_FOREIGN_FRAME = (
+    r"(?i)(?:(?:\b(?:site|dist)-packages|\bnode_modules|\bpkg/mod|\.cargo|\.rustup|/rustc|/gems"
+    r"|/usr(?:/local)?/lib(?:64)?|/lib/python\d[\d.]*|/python\d[\d.]*/lib|:/program files(?: \(x86\))?)"
+    r"/[^\"'()]{0,200}?\.\w{1,9}|\bnode:internal/[\w/]{1,80})(?:[\"']?, line |:| on line |\()\d"
+)
+_MAX_FRAME_LENGTH = 500
+_MESSAGE = r"\d*(?::\d+)?(?::| -)\s+(\S.*)"  # a warning after the place that it is about
+_PYTHON_FRAME = r'\s*File ".*", line \d+'
+_GO_FILE = r"\t\S+\.go:\d+"
+_GO_FUNCTION = r"(?:created by )?\S+/\S+(?:\(.*\)| in goroutine \d+)?$"
+_RUST_FILE = r"\s+at \S+\.rs:\d+"
+_RUST_FUNCTION = r"\s*\d+: "
+
 
 class Situation(Value):
     """What is known about the work that an agent is about to do."""
@@ -96,7 +119,7 @@ class SituationMatcher:
     """Matches patterns against one situation."""
 
     def __init__(self, situation: Situation) -> None:
-        text = beginning_and_end(situation.text, _HALF_TEXT_LENGTH)
+        text = drop_foreign_lines(beginning_and_end(situation.text, _HALF_TEXT_LENGTH))
         tokens = _split_tokens(f"{text} {situation.command}")
         self._paths = _list_paths(situation.paths, tokens)
         self._bare_names = {name for name in map(_trim_path, tokens) if _is_name(name)}
@@ -181,6 +204,41 @@ def anchor_of(kind: str, pattern: str) -> str:
 def beginning_and_end(text: str, half: int) -> str:
     """Return a text, or the beginning and the end of a very long one."""
     return text if len(text) <= 2 * half else f"{first_words(text, half)}\n{last_words(text, half)}"
+
+
+def drop_foreign_lines(text: str) -> str:
+    """Return the text without the lines about other people's code; the whole text if there is nothing else."""
+    plain = text.replace("\\", "/").lower()
+    if not any(folder in plain for folder in _FOREIGN_WORDS):
+        return text
+    kept: list[str] = []
+    is_foreign, indentation = False, 0
+    for line in text.splitlines():
+        if is_foreign and _indentation_of(line) > indentation:
+            continue  # the frame's source code
+        frame = re.search(_FOREIGN_FRAME, line[:_MAX_FRAME_LENGTH].replace("\\", "/"))
+        is_foreign = frame is not None and re.match(_PYTHON_FRAME, line) is not None
+        indentation = _indentation_of(line)
+        if frame is None:
+            kept.append(line)
+        elif message := re.match(_MESSAGE, line[frame.end() :]):
+            kept.append(message[1])
+        elif kept and _belongs_to(kept[-1], line):
+            kept.pop()
+    return "\n".join(kept) if any(map(str.strip, kept)) else text
+
+
+def _indentation_of(line: str) -> int:
+    return len(line) - len(line.lstrip()) if line.strip() else 0
+
+
+def _belongs_to(function: str, file: str) -> bool:
+    """Return whether a line names the function of the frame whose file stands in the next line, as in Go and Rust."""
+    pairs = ((_GO_FILE, _GO_FUNCTION), (_RUST_FILE, _RUST_FUNCTION))
+    return any(
+        re.match(of_file, file) and re.match(of_function, function[:_MAX_FRAME_LENGTH])
+        for of_file, of_function in pairs
+    )
 
 
 def _list_paths(given: Iterable[str], tokens: Iterable[str]) -> list[str]:

@@ -21,6 +21,7 @@ from itertools import pairwise
 _CHUNK = re.compile(r"\w+(?:[-.]+\w+)*(?:\+\+|#(?!\w))?")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
 _CONTRACTION = r"(?i)(?<=\w)['’](?:s|t|d|m|ll|re|ve)\b"  # compiled when a text has one
+_NUMBERED = r"([^\W\d_]{2,})[ ][#v]?(\d)(?![\w%]|[.,:]\d)"  # compiled when a text has a digit
 # Kana, Han and Hangul. Letters are compared one by one, because compiling an expression with these ranges would take
 # longer than a search.
 _WITHOUT_SPACES = (("\u3040", "\u30ff"), ("\u3400", "\u4dbf"), ("\u4e00", "\u9fff"), ("\uac00", "\ud7af"))
@@ -32,6 +33,20 @@ _PER_FURTHER_LETTER = 0.18
 _PER_PUNCTUATION_MARK = 0.7
 _DIGITS_PER_TOKEN = 3
 
+# What says that something is no longer as it was.
+_GONE = (
+    "no longer|anymore|any more|nowadays|is gone|are gone|was removed|were removed|is being removed|were deleted|"
+    "was deleted|deprecated|obsolete|outdated|replaced|superseded|retired|moved to|migrated|is ignored|are ignored|"
+    "undoes|nicht mehr|veraltet|abgeschafft|ersetzt|obsolète|remplacé|remplacée|ya no|obsoleto|reemplazado|reemplazada"
+)
+_SINCE = (
+    r"(?:since|as of|until|from) (?:v?\d|january|february|march|april|may|june|july|august|september|october|november|"
+    r"december|the (?:move|switch|migration|upgrade|release))|ne \w+ plus"
+)
+_CHANGE = rf"\b(?:{_GONE}|{_SINCE})\b"
+# Looking for these first is much faster, and few texts contain one.
+_SIGNS_OF_CHANGE = (*_GONE.split("|"), "since ", "as of ", "until ", "from ", " plus")
+_MAX_LENGTH = 20_000
 STOP_WORDS = frozenset(
     (
         "a about above after again all also am an and any are as at be because been before being below "
@@ -55,6 +70,14 @@ def indexed_words(text: str) -> list[str]:
     return [word for chunk in _find_chunks(text) for word in _index_chunk(chunk)]
 
 
+def numbered_words(text: str) -> list[str]:
+    """Return the words that a single digit follows, each with it: `node 8`, `step 2`. No index contains them."""
+    if not any(digit in text for digit in "0123456789"):
+        return []
+    found = ((name.lower(), digit) for name, digit in re.findall(_NUMBERED, text))
+    return [f"{stem(name)} {digit}" for name, digit in found if name not in STOP_WORDS]
+
+
 def spell_words(text: str) -> dict[str, str]:
     """Return how the words by which a text is found are first written in it."""
     spelled: dict[str, str] = {}
@@ -73,6 +96,12 @@ def mark(text: str, wanted: Iterable[str]) -> str:
         return chunk[0] if is_unwanted(_index_chunk(chunk[0])) else f"<mark>{chunk[0]}</mark>"
 
     return _CHUNK.sub(mark_chunk, text)
+
+
+def speaks_of_change(text: str) -> bool:
+    """Return whether a text says that something is no longer as it was."""
+    text = text[:_MAX_LENGTH].lower()
+    return any(sign in text for sign in _SIGNS_OF_CHANGE) and re.search(_CHANGE, text) is not None
 
 
 def _find_chunks(text: str) -> list[str]:

@@ -6,14 +6,23 @@
     unsure       much the same words, but some differ: a name, a number, a colour
     unrelated    anything else
 
+Which of two learnings on one subject is right cannot be told from their words. But what says that something is no
+longer so, or is done differently now, was written by somebody who knew the older state: it replaces the older one
+(`replaces`), even if the two share few words.
+
 Similarity alone never makes a repetition: one word that differs can be the whole difference. In case of doubt the
 verdict is `unsure`, and both learnings are kept.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from learnt.model import Value
-from learnt.text.statements import find_opposites, read_statement, speaks_of_change, spell
+from learnt.text.meaning import embed, likeness, rarity
+from learnt.text.opposites import find_opposites
+from learnt.text.statements import complete_title, read_statement, spell
+from learnt.text.words import speaks_of_change, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +40,8 @@ REPEATS, SUPERSEDES, CONTRADICTS, UNRELATED, UNSURE = RELATIONS = (
 )
 _SPECIFIC_WEIGHT = 2.0
 _MIN_CONFLICT = 0.7
+_MIN_SAME_SUBJECT = 1.2
+_MIN_SUBJECT_OF_CONFLICT = 0.5
 _MIN_ALIKE = 0.4
 _MIN_CONTAINED = 0.5  # what says less in the same words may be about something else
 _MIN_BEGINNING = 2
@@ -48,6 +59,8 @@ class Verdict(str):
     """What only the newer learning says."""
     lacks: frozenset[str]
     """What only the older learning says."""
+    is_estimate: bool
+    """Whether it rests on likeness in meaning or on a model: then it is proposed to a person, and never acted upon."""
 
     def __new__(
         cls,
@@ -57,10 +70,17 @@ class Verdict(str):
         reason: str = "",
         adds: frozenset[str] = frozenset(),
         lacks: frozenset[str] = frozenset(),
+        is_estimate: bool = False,
     ) -> Verdict:
         self = super().__new__(cls, relation)
         self.score, self.reason, self.adds, self.lacks = score, reason, adds, lacks
+        self.is_estimate = is_estimate
         return self
+
+    def estimate(self, relation: str, reason: str, *, score: float = 0.0) -> Verdict:
+        """Return another verdict on the same two learnings, which is an estimate."""
+        score = max(self.score, min(1.0, round(score, 3)))
+        return Verdict(relation, score=score, reason=reason, adds=self.adds, lacks=self.lacks, is_estimate=True)
 
     @property
     def relation(self) -> str:
@@ -74,18 +94,23 @@ class Meaning(Value):
     statement: Statement
     words: frozenset[str]
     specifics: frozenset[str]
+    stated: str
+    """The statement's text."""
     text: str
 
 
 def read(learning: Learning) -> Meaning:
     """Return what a learning says."""
-    title = learning.advise(learning.title).replace(": ", " ", 1) if learning.polarity == "avoid" else learning.title
-    texts = (title, learning.observation, learning.implication, learning.action)
+    stated = complete_title(learning.title, learning.observation)
+    if learning.polarity == "avoid":
+        stated = learning.advise(stated).replace(": ", " ", 1)
+    texts = (stated, learning.observation, learning.implication, learning.action)
     statements = [read_statement(text) for text in texts if text]
     return Meaning(
         statement=statements[0],
         words=frozenset().union(*(statement.all_words for statement in statements)),
         specifics=frozenset().union(*(statement.specifics for statement in statements)),
+        stated=stated,
         text="\n".join(texts),
     )
 
@@ -97,7 +122,8 @@ def compare(older: Learning, newer: Learning) -> Verdict:
 
 def compare_meanings(older: Meaning, newer: Meaning) -> Verdict:
     """Return how a newer learning relates to an older one, from what they say."""
-    relation, reason = _Pair(older, newer).decide()
+    pair = _Pair(older, newer)
+    relation, reason = pair.decide()
     old, new = older.statement.words, newer.statement.words
     return Verdict(
         relation,
@@ -105,13 +131,77 @@ def compare_meanings(older: Meaning, newer: Meaning) -> Verdict:
         reason=reason,
         adds=(new - older.words) | (newer.specifics - older.specifics),
         lacks=(old - newer.words) | (older.specifics - newer.specifics),
+        is_estimate=relation == SUPERSEDES and pair.is_presumed_change,
     )
+
+
+def contradict(older: Learning, newer: Learning) -> bool:
+    """Return whether two learnings contradict each other."""
+    return compare(older, newer) == CONTRADICTS
+
+
+def differ_in_numbers(older: Learning, newer: Learning) -> bool:
+    """Return whether two learnings say the same of different numbers."""
+    verdict = compare(older, newer)
+    return verdict == UNSURE and all(some and all(map(_has_digit, some)) for some in (verdict.adds, verdict.lacks))
+
+
+class Subject:
+    """What a learning is about, for comparisons; it is determined on first use, because few learnings are compared."""
+
+    def __init__(self, learning: Learning) -> None:
+        self._learning = learning
+        self._text = f"{learning.title} {learning.paragraphs}"
+
+    @cached_property
+    def tells_of_change(self) -> bool:
+        """Whether it says that something is no longer as it was."""
+        return speaks_of_change(self._text)
+
+    @cached_property
+    def _named(self) -> frozenset[str]:
+        return frozenset(words(f"{self._learning.title} {' '.join(self._learning.tags)}"))
+
+    @cached_property
+    def _title(self) -> bytes | None:
+        return embed(words(self._learning.title))
+
+    @cached_property
+    def _all(self) -> bytes | None:
+        return embed(words(self._text))
+
+    def is_same(self, other: Subject) -> bool:
+        """Return whether two learnings have the same subject: by title, by everything, and by the words they share."""
+        alike = self.measure_likeness(other)
+        return alike > 0 and alike + self._share(other) >= _MIN_SAME_SUBJECT
+
+    def measure_likeness(self, other: Subject) -> float:
+        """Return how alike the titles and all texts of two learnings are, at most 2; 0 if no word is known."""
+        if None in (self._title, self._all, other._title, other._all):
+            return 0.0
+        return likeness(self._title, other._title) + likeness(self._all, other._all)  # type: ignore[arg-type]
+
+    def _share(self, other: Subject) -> float:
+        """Return how much of the shorter one's words the other one has, too; rare words count more."""
+        least = min(_weigh(self._named), _weigh(other._named))
+        return _weigh(self._named & other._named) / least if least else 0.0
+
+
+def _weigh(stems: frozenset[str]) -> float:
+    return sum(map(rarity, stems))
+
+
+def replaces(newer: Subject, older: Subject) -> bool:
+    """Return whether a newer learning replaces an older one."""
+    return newer.tells_of_change and newer.is_same(older)
 
 
 class _Pair:
     """Two learnings, and what they have in common."""
 
     def __init__(self, older: Meaning, newer: Meaning) -> None:
+        self.is_presumed_change = False
+        """Whether the newer one tells of a change, but does not say the contrary of the older one."""
         self._older, self._newer = older, newer
         self._old, self._new = older.statement, newer.statement
         self._specifics = older.specifics | newer.specifics
@@ -124,6 +214,7 @@ class _Pair:
         """Return the relation and the reason."""
         conflict = self._find_conflict()
         if self._is_change(has_conflict=bool(conflict)):
+            self.is_presumed_change = not conflict
             return SUPERSEDES, "says that it is no longer so"
         if conflict:
             return CONTRADICTS, conflict
@@ -172,15 +263,25 @@ class _Pair:
     def _find_conflict(self) -> str:
         """Return in what two statements contradict each other; empty if they do not."""
         turned, on_both_sides = self._list_turned()
-        if turned and self._share(turned, self._smaller - on_both_sides) >= _MIN_CONFLICT:
+        denied = (self._old.denied | self._new.denied) - on_both_sides
+        # “Nobody runs down the road” does not deny that somebody runs: all that is denied must be what the other says.
+        is_denied = bool(turned) and self._share(turned, denied) >= _MIN_CONFLICT
+        if is_denied and self._share(turned, self._smaller - on_both_sides) >= _MIN_SUBJECT_OF_CONFLICT:
             return f"the other side of: {self._name(turned)}"
         if _is_reversed(self._old, self._new):
             return "the other order"
-        old, new = (statement.words | statement.small for statement in (self._old, self._new))
-        opposites = find_opposites(old - new, new - old)
+        opposites = self._find_opposites()
         if opposites and self._share(self._shared, self._smaller - opposites) >= _MIN_SHARED:
             return f"the opposite: {self._name(opposites)}"
         return ""
+
+    def _find_opposites(self) -> frozenset[str]:
+        """Return two opposites that both affirm or both deny; “not in parallel” is no opposite of “serially”."""
+        old, new = self._old, self._new
+        all_old, all_new = (statement.words | statement.small for statement in (old, new))
+        sides = ((old.affirmed | old.small, new.affirmed | new.small), (old.denied, new.denied))
+        pairs = (find_opposites(some - all_new, others - all_old, all_old & all_new) for some, others in sides)
+        return next(filter(None, pairs), frozenset())
 
     def _list_turned(self) -> tuple[frozenset[str], frozenset[str]]:
         """Return the words that one affirms and the other denies, and those of them that they agree on elsewhere."""
@@ -265,3 +366,7 @@ def _share(part: frozenset[str], whole: frozenset[str], specifics: frozenset[str
     """Return the share of some words in others, where specifics count more."""
     total = sum(_SPECIFIC_WEIGHT if word in specifics else 1.0 for word in whole)
     return sum(_SPECIFIC_WEIGHT if word in specifics else 1.0 for word in part) / total if total else 0.0
+
+
+def _has_digit(text: str) -> bool:
+    return any(map(str.isdigit, text))

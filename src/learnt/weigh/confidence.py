@@ -57,8 +57,9 @@ _SHOWINGS_UNSUPPORTED_IF_OBSERVED = 1
 _SHOWINGS_FOR_WORDS = 2
 STATEMENT_FIELDS = CONTENT[: CONTENT.index("origin")]
 """What a learning says and where it applies; whoever vouched for the old text has not vouched for another one."""
-# Neither the category nor the kind of discovery lifts it: both are chosen by the author.
 _START = 0.5
+# What a discovery of this type becomes: an order among those on trial. Only who vouches lifts a learning over the gate.
+_START_BY_DISCOVERY = {"blocker": 0.7, "constraint": 0.6}
 _LIKE = 0.05
 _HELPFUL = 0.05
 _NOT_HELPFUL = -0.1
@@ -161,9 +162,9 @@ def has_support(learning: Learning) -> bool:
     return has_helped or learning.recurrences > 0
 
 
-def start(origin: str) -> float:
-    """Return the confidence of a new learning with this origin."""
-    return PERSON_CONFIDENCE if origin == "person" else _START
+def start(origin: str, discovery: str = "") -> float:
+    """Return the confidence of a new learning with this origin, and made from this type of discovery."""
+    return PERSON_CONFIDENCE if origin == "person" else _START_BY_DISCOVERY.get(discovery, _START)
 
 
 def after_mark(confidence: float, *, helpful: bool) -> float:

@@ -123,7 +123,8 @@ def find_trust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.
     if not disk.has_program("codex"):
         reason = f"{reason}; codex is not on PATH, so only its files could be checked"
     refused = not location.user and _read_trust_level(location, disk.read) == "untrusted"
-    return kit.Trust(trusted=False, reason=reason, runs_none=runs_none, refused=refused, matters=is_used)
+    record = os.path.join(_user_folder(location), _CONFIG)
+    return kit.Trust(trusted=False, reason=reason, runs_none=runs_none, record=record, refused=refused, matters=is_used)
 
 
 def _find_distrust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.Disk) -> tuple[str, bool]:
@@ -141,7 +142,7 @@ def _find_distrust(location: kit.Location, targets: Sequence[kit.Target], disk: 
         return f"Codex does not trust {location.root} yet, and does not run its hooks", True
     config = _read_toml(os.path.join(_user_folder(location), _CONFIG), disk.read)
     trusted = {event: bool(value_at(config, ("hooks", "state", key, "trusted_hash"))) for key, event in ours.items()}
-    if all(trusted.values()) and statuses is not None and ours:
+    if all(trusted.values()) and statuses is not None and ours and find_switch(location, disk.read) is None:
         return "Codex does not see these hooks, and does not run them", True
     return _describe_distrust({event: "trusted" if trusts else "untrusted" for event, trusts in trusted.items()})
 

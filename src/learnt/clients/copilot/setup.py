@@ -47,9 +47,13 @@ def other_settings(location: kit.Location) -> list[kit.Target]:
 
 
 def _settings_files(location: kit.Location) -> list[str]:
-    here, folder = os.path.join(location.root, ".github", "copilot"), user_folder(location)
+    here = os.path.join(location.root, ".github", "copilot")
     names = [os.path.join(here, "settings.local.json"), os.path.join(here, "settings.json")]
-    return [*names, os.path.join(folder, "settings.json"), os.path.join(folder, "config.json")]
+    return [*names, *_user_settings_files(location)]
+
+
+def _user_settings_files(location: kit.Location) -> list[str]:
+    return [os.path.join(user_folder(location), name) for name in ("settings.json", "config.json")]
 
 
 def next_step(location: kit.Location) -> str:
@@ -58,12 +62,18 @@ def next_step(location: kit.Location) -> str:
 
 
 def find_switch(location: kit.Location, read: kit.Read) -> kit.Fault | None:
-    """Return the setting that prevents Copilot from running our hooks; None if there is none."""
-    for path in _settings_files(location):
+    """Return the setting that prevents Copilot from running our hooks; None if there is none.
+
+    The setting can be in the file with our hooks, too. In the user's own settings it is documented, but version 1.0.102
+    runs the hooks nevertheless.
+    """
+    hook_file = targets(location)[0].path
+    for path in (hook_file, *_settings_files(location)):
         disabled = value_at(read_json(path, read, WITH_COMMENTS), ("disableAllHooks",))
         if disabled is True:
             remedy = "set `disableAllHooks` to false"
-            return kit.switched_off(_TITLE, "`disableAllHooks` is true", path, remedy=remedy)
+            fault = kit.switched_off(_TITLE, "`disableAllHooks` is true", path, remedy=remedy)
+            return fault.replace(files=(path,)) if path in _user_settings_files(location) else fault
     return None
 
 
@@ -82,14 +92,14 @@ def find_trust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.
     """Return whether Copilot trusts the project's folder, or one above it."""
     if location.user:
         return kit.Trust()
-    path = os.path.join(user_folder(location), "config.json")
-    folders = value_at(read_json(path, disk.read, WITH_COMMENTS), ("trustedFolders",))
+    record = os.path.join(user_folder(location), "config.json")
+    folders = value_at(read_json(record, disk.read, WITH_COMMENTS), ("trustedFolders",))
     trusted = _is_below(location.root, folders if isinstance(folders, list) else [])
     is_used = bool(kit.find_trace("copilot", location, disk))
     if not trusted and not is_used:
         return kit.Trust()
     reason = "" if trusted else f"{_TITLE} does not trust {location.root}, and does not run its hooks"
-    return kit.Trust(trusted=trusted, reason=reason, runs_none=True, matters=is_used)
+    return kit.Trust(trusted=trusted, reason=reason, runs_none=True, record=record, matters=is_used)
 
 
 def _is_below(root: str, folders: Sequence[object]) -> bool:

@@ -105,14 +105,21 @@ def find_trust(location: kit.Location, targets: Sequence[kit.Target], disk: kit.
     """Return whether Gemini CLI trusts the project's folder; it must, unless the user has turned that off."""
     if location.user:
         return kit.Trust()
-    levels = read_json(os.path.join(_user_folder(location), ".gemini", "trustedFolders.json"), disk.read)
-    trusted = _trusts(location.root, levels)
+    record = os.path.join(_user_folder(location), ".gemini", "trustedFolders.json")
+    trusted = _trusts(location.root, read_json(record, disk.read))
     own = read_json(_settings(_user_folder(location)), disk.read, WITH_COMMENTS)
     is_used = bool(kit.find_trace("gemini", location, disk))
     if trusted is None and (not is_used or value_at(own, ("security", "folderTrust", "enabled")) is False):
         return kit.Trust()
     reason = "" if trusted else f"{_TITLE} does not trust {location.root}, and does not run its hooks"
-    return kit.Trust(trusted=bool(trusted), reason=reason, runs_none=True, refused=trusted is False, matters=is_used)
+    return kit.Trust(
+        trusted=bool(trusted),
+        reason=reason,
+        runs_none=True,
+        record=record,
+        refused=trusted is False,
+        matters=is_used,
+    )
 
 
 def _trusts(root: str, levels: object) -> bool | None:

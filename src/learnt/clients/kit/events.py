@@ -38,6 +38,7 @@ _HALF_MESSAGE_LENGTH = 200_000
 _MAX_OUTPUT_LENGTH = 20_000
 _HALF_EDIT_LENGTH = 10_000
 _MAX_GIVEN = 10_000
+_MAX_SECONDS = 1_000_000_000
 _MAX_TRANSCRIPT_BYTES = 2_000_000
 _FORKS = "SubagentStop"  # internal forks, for example for a summary, also send it, but without an agent's name
 _WITHOUT_WORDS = "StopFailure"  # its last message is not the agent's: the client reports the failure in it
@@ -78,6 +79,8 @@ class HookEvent(Value):
     """The current folder. For a command, it is the folder in which the command runs."""
     source: str = ""
     """For a session, how it began."""
+    idle_s: int | None = None
+    """For a session, how long ago the agent answered last, if the client says so."""
     prompt: str = ""
     follows_command: bool = False
     """For a prompt, whether it is the text behind a slash command."""
@@ -143,6 +146,7 @@ def read_event(payload: Mapping[str, Any], client: str) -> HookEvent | None:
         agent=_text(payload.get("agent_type")),
         folder=_path(payload.get("cwd")),
         source=_text(payload.get("source")),
+        idle_s=_seconds(payload.get("seconds_since_last_response")),
         transcript=_path(payload.get("agent_transcript_path") or payload.get("transcript_path")),
     )
     if name == _FORKS and not event.agent:
@@ -410,6 +414,10 @@ def _path(value: object) -> str:
         return "" if b"\0" in os.fsencode(path) else path
     except UnicodeEncodeError:
         return ""
+
+
+def _seconds(value: object) -> int | None:
+    return int(value) if isinstance(value, int | float) and 0 <= value < _MAX_SECONDS else None
 
 
 def _text(value: object) -> str:

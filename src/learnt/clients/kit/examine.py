@@ -42,11 +42,6 @@ class ClientState(Value):
     """The fault that the client is set up both here and for the user."""
     distrust: Fault | None = None
     """The fault that the client does not trust our hooks."""
-    ignored_files: tuple[str, ...] = ()
-    """The files of which the client would run no hook, unless the user has said no.
-
-    A hook that has fired since they were written disproves it.
-    """
     trusted: bool | None = None
     """Whether the client trusts our hooks; None if this cannot be determined."""
     answers: Mapping[str, bool] = {}
@@ -142,13 +137,13 @@ def _examine_one(client: str, location: Location, disk: Disk) -> ClientState | N
     trust = module_of(client).find_trust(location, ours, disk)
     next_step = module_of(client).next_step(location)
     distrusted = bool(is_whole and trust.reason and trust.matters)
-    in_doubt = distrusted and trust.runs_none and not trust.refused
+    in_doubt = trust.runs_none and not trust.refused
+    read_from = tuple(filter(None, (*(target.path for target in ours), trust.record))) if in_doubt else ()
     return ClientState(
         client=client,
         files=tuple(target.path for target in ours or unreadable),
         faults=faults,
-        distrust=Fault(detail=trust.reason, remedy=next_step) if distrusted else None,
-        ignored_files=tuple(target.path for target in ours) if in_doubt else (),
+        distrust=Fault(detail=trust.reason, remedy=next_step, files=read_from) if distrusted else None,
         trusted=trust.trusted,
         answers={name: not trial.fault for name, trial in trials.items()},
         is_used=bool(find_trace(client, location, disk)),

@@ -23,7 +23,7 @@ from learnt.text.templates import split_command_line
 LINE_LIMIT = 8_000_000
 # Only this much of a plain text output is read, from the end, because an agent reports its result last.
 TEXT_LIMIT = 4_000_000
-ERROR_LIMIT = 2_000
+ERROR_LIMIT = 20_000
 PROGRESS_LIMIT = 160
 # The most informative tool arguments, the best first.
 _INFORMATIVE_ARGUMENTS = "command cmd file_path filePath absolute_path path pattern query url prompt".split()

@@ -158,6 +158,8 @@ class Fault(Value):
 
     detail: str
     remedy: str
+    files: tuple[str, ...] = ()
+    """The files that it was read from, if a hook that has fired since they were written disproves it."""
 
 
 class Trust(Value):
@@ -169,6 +171,8 @@ class Trust(Value):
     """Why the client would not run our hooks; empty if it would."""
     runs_none: bool = False
     """Whether the client would run none of our hooks."""
+    record: str = ""
+    """The file in which the client keeps what it trusts."""
     refused: bool = False
     """Whether the user has said no, so that a hook which fired before does not show that the client trusts it."""
     matters: bool = True

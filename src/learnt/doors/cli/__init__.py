@@ -35,6 +35,8 @@ _TABLE = {
         ("brief", "agent_work", "Print what an agent should know before a task"),
         ("debrief", "agent_work", "Learn from an agent's output, on stdin"),
         ("feedback", "agent_work", "Say whether a learning helped with a task"),
+        ("discover", "discoveries", "Keep a raw finding, and learn from it"),
+        ("discoveries", "discoveries", "List raw findings, and what became of them"),
         ("explain", "explain", "Show why a brief says what it does, or what an attempt did"),
         ("hook", "clients", "Answer an agent client's event (on stdin) with a brief"),
         ("mcp", "clients", "Serve agent clients over the Model Context Protocol"),
@@ -49,6 +51,12 @@ _TABLE = {
         ("task split", "tasks", "Split a task into smaller ones"),
         ("task graph", "tasks", "Show the dependencies between tasks"),
         ("task prompt", "tasks", "Show the prompt an agent would get"),
+    ),
+    "Goals": (
+        ("goal add", "goals", "Say what a set of tasks serves"),
+        ("goal list", "goals", "List goals, and how far their tasks are"),
+        ("goal show", "goals", "Show a goal and its tasks"),
+        ("goal edit", "goals", "Change a goal's title or text"),
     ),
     "The loop": (
         ("work", "work", "Run agents on the queued tasks"),
@@ -72,6 +80,13 @@ _TABLE = {
         ("history", "learnings", "Show every change to a learning"),
         ("review", "review", "Decide on proposals, one key each"),
         ("stats", "stats", "Show how the learnings performed"),
+    ),
+    "Consolidation": (
+        ("ages", "consolidation", "Show how old the entries of the staging file are"),
+        ("handoff", "consolidate", "Append new learnings to the staging file, after a check"),
+        ("consolidate", "consolidate", "Move what has aged into topic files, after showing the plan"),
+        ("index", "topics", "Check or repair the index of the topic files"),
+        ("merge-file", "consolidation", "Merge the staging file or learnings.md of two branches, for git"),
     ),
     "Change a learning": (
         ("edit", "learnings", "Change a learning's text or fields"),
@@ -111,7 +126,7 @@ class Command(Value):
         """Return the command's `arguments` or `run` function; a command without arguments has only `run`."""
         # `importlib` is not used, because its import takes longer than the module's.
         module = __import__(f"learnt.doors.cli.{self.module}", fromlist=[self.module])
-        return getattr(module, f"{self.name.replace(' ', '_')}_{part}", None)
+        return getattr(module, f"{self.name.replace(' ', '_').replace('-', '_')}_{part}", None)
 
 
 COMMANDS = tuple(

@@ -16,6 +16,8 @@ from learnt.doors.cli.terminal import confirm
 from learnt.doors.hook import run_hook
 from learnt.doors.output import note, print_error, say, show_json, use_color
 from learnt.errors import WrongRequest
+from learnt.flow.agent_setup import AgentSetup
+from learnt.flow.git_setup import GitSetup
 from learnt.flow.install import CLIENTS, ClientSetup, SetupOutcome
 from learnt.system.installation import install_command
 
@@ -26,16 +28,19 @@ _PER_PROJECT = tuple(registry.setup_name(client) for client in registry.CLIENTS 
 
 
 def install_arguments(parser: Parser) -> None:
-    _add_arguments(parser, everything="all clients that are found on this machine")
+    git = "let git merge the files that learnt writes entry by entry, in this clone"
+    _add_arguments(parser, everything="all clients that are found on this machine", git=git)
 
 
 def uninstall_arguments(parser: Parser) -> None:
-    _add_arguments(parser, everything="all clients")
+    _add_arguments(parser, everything="all clients", git="let git merge these files by itself again")
 
 
-def _add_arguments(parser: Parser, *, everything: str) -> None:
+def _add_arguments(parser: Parser, *, everything: str, git: str) -> None:
     parser.add_argument("clients", nargs="*", metavar="CLIENT", help=f"one or several of {', '.join(CLIENTS)}")
     parser.add_argument("--all", action="store_true", help=everything)
+    parser.add_argument("--git", action="store_true", help=git)
+    parser.add_argument("--agents", action="store_true", help="the agents and the skill for consolidation")
     scope = parser.add_mutually_exclusive_group()
     scope.add_argument("--project", action="store_true", help="for everyone in this project; the default")
     scope.add_argument("--user", action="store_true", help="for you, in all projects")
@@ -45,6 +50,11 @@ def _add_arguments(parser: Parser, *, everything: str) -> None:
 def install_run(arguments: Arguments) -> int:
     setup = ClientSetup()
     clients = _read_client_names(arguments)
+    parts = _list_parts(arguments)
+    for part in parts:
+        part.install(dry_run=True)  # what cannot be set up is found out before anything is written
+    if parts and not clients and not arguments.all:
+        return _report([part.install(dry_run=arguments.dry_run) for part in parts], arguments)
     if unfit := [client for client in clients if arguments.user and client in _PER_PROJECT]:
         hint = f"`learnt install {' '.join(unfit)}` in the project; nothing was written"
         raise WrongRequest(f"{', '.join(unfit)} can only be set up in a project", hint=hint)
@@ -57,6 +67,7 @@ def install_run(arguments: Arguments) -> int:
             raise WrongRequest("no client was found on this machine", hint=hint)
         clients = clients if arguments.all else _choose(clients, found, setup, user=arguments.user)
     outcomes = setup.install(clients, user=arguments.user, dry_run=arguments.dry_run)
+    outcomes += [part.install(dry_run=arguments.dry_run) for part in parts]
     if not arguments.dry_run:
         watch_calls()
     return _report(outcomes, arguments)
@@ -64,13 +75,26 @@ def install_run(arguments: Arguments) -> int:
 
 def uninstall_run(arguments: Arguments) -> int:
     clients = _read_client_names(arguments)
+    removed = [part.uninstall(dry_run=arguments.dry_run) for part in _list_parts(arguments)]
+    if removed and not clients and not arguments.all:
+        return _report(removed, arguments)
     if not clients and not arguments.all:
         raise WrongRequest("the client is missing", hint=f"choose one of {', '.join(CLIENTS)}, or use --all")
     clients = clients or _leave_out(CLIENTS, arguments)
-    return _report(ClientSetup().uninstall(clients, user=arguments.user, dry_run=arguments.dry_run), arguments)
+    outcomes = ClientSetup().uninstall(clients, user=arguments.user, dry_run=arguments.dry_run)
+    return _report([*outcomes, *removed], arguments)
+
+
+def _list_parts(arguments: Arguments) -> list[GitSetup | AgentSetup]:
+    """Return what is set up besides clients."""
+    git: list[GitSetup | AgentSetup] = [GitSetup()] if arguments.git else []
+    return [*git, *([AgentSetup()] if arguments.agents else [])]
 
 
 def _read_client_names(arguments: Arguments) -> tuple[str, ...]:
+    if arguments.user and (arguments.git or arguments.agents):
+        what, option = ("git", "--git") if arguments.git else ("the agents", "--agents")
+        raise WrongRequest(f"{what} can only be set up in a project", hint=f"leave --user or {option} out")
     if arguments.clients and arguments.all:
         raise WrongRequest("--all cannot be combined with client names", hint="use either --all or names")
     return tuple(dict.fromkeys(map(_find_client, arguments.clients)))

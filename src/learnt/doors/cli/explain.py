@@ -37,8 +37,8 @@ def explain_run(arguments: Arguments) -> None:
         if arguments.why_not:
             _explain_why_not(memory, brief, arguments)
             return
-        as_sent = memory.is_as_sent(brief)
-        other_version = memory.is_of_another_version(brief)
+        as_sent = memory.why.is_as_sent(brief)
+        other_version = memory.why.is_of_another_version(brief)
         titles = memory.titles(list_mentioned(brief))
         considered = [entry["id"] for entry in brief.receipt["considered"]]
         cues = memory.cues.find_matching(brief.receipt["query"], considered)

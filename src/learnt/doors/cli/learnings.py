@@ -151,7 +151,7 @@ def show_run(arguments: Arguments) -> None:
         evidence = memory.review.evidence(arguments.id)
         similar = memory.similar(arguments.id, _MAX_SIMILAR)
     if arguments.json:
-        discoveries = [stored.discovery.as_evidence() for stored in evidence]
+        discoveries = [stored.as_record() for stored in evidence]
         record = {**as_record(learning), "supersedes": supersedes, "impact": impact(learning)}
         show_json({**record, "evidence": discoveries, "similar": [_similar_record(one) for one in similar]})
         return
@@ -195,7 +195,13 @@ def similar_run(arguments: Arguments) -> None:
 
 def _similar_record(similar: Similar) -> dict[str, Any]:
     verdict = similar.verdict
-    return {"id": similar.learning.id, "verdict": str(verdict), "score": verdict.score, "reason": verdict.reason}
+    return {
+        "id": similar.learning.id,
+        "verdict": str(verdict),
+        "score": verdict.score,
+        "reason": verdict.reason,
+        "estimate": verdict.is_estimate,
+    }
 
 
 def search_arguments(parser: Parser) -> None:
@@ -390,6 +396,7 @@ def _list_details(learning: Learning, supersedes: list[str]) -> dict[str, str]:
         "task": learning.task,
         "commit": learning.commit,
         "loaded from": learning.loaded_from,
+        "topic file": learning.topic_file,
         "superseded by": learning.superseded_by,
         "supersedes": ", ".join(supersedes),
         "would replace": ", ".join(learning.replaces) if learning.status == "proposed" else "",

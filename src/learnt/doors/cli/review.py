@@ -12,7 +12,7 @@ from learnt.doors.output import format_time, is_terminal, note, paint, say, show
 from learnt.errors import LearntError, WrongRequest
 from learnt.flow.review import DECISIONS, MAX_COUNTED, REVIEW_KINDS, Decision, ReviewItem
 from learnt.memory import Memory
-from learnt.model import PARAGRAPHS, Discovery, Learning
+from learnt.model import PARAGRAPHS, Learning
 from learnt.store.mined import StoredDiscovery
 from learnt.text.records import as_record
 
@@ -271,15 +271,15 @@ def format_diff(name: str, old: Sequence[str], new: Sequence[str]) -> list[str]:
 def show_evidence(evidence: Sequence[StoredDiscovery]) -> None:
     """Show excerpts of the first few pieces of evidence for a learning."""
     for stored in evidence[:_MAX_EVIDENCE]:
-        _show_discovery(stored.discovery)
+        _show_discovery(stored)
     if len(evidence) > _MAX_EVIDENCE:
         say(paint(f"  … and {len(evidence) - _MAX_EVIDENCE} more", "dim"))
 
 
-def _show_discovery(discovery: Discovery) -> None:
-    parts = (discovery.task, discovery.type, ", ".join(discovery.files[:5]))
-    where = "  ".join(part for part in parts if part)
-    say(paint(f"seen in {where}" if where else "seen", "dim"))
+def _show_discovery(stored: StoredDiscovery) -> None:
+    discovery = stored.discovery
+    parts = (discovery.task, discovery.type, ", ".join(discovery.files[:5]), stored.id)
+    say(paint(f"seen in {'  '.join(part for part in parts if part)}", "dim"))
     for line in (discovery.excerpt or discovery.text).splitlines()[:5]:
         say(paint(f"  | {line[:200]}", "dim"))
 
@@ -315,7 +315,7 @@ def _item_record(item: ReviewItem) -> dict[str, Any]:
         "question": item.question,
         "learning": as_record(item.learning),
         "replaces": [as_record(learning) for learning in item.replaces],
-        "evidence": [stored.discovery.as_evidence() for stored in item.evidence],
+        "evidence": [stored.as_record() for stored in item.evidence],
     }
 
 

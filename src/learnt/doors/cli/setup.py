@@ -24,7 +24,8 @@ from learnt.flow.rules_files import RulesFiles
 from learnt.flow.transfer import Transfer
 from learnt.memory import Memory
 from learnt.model import Value
-from learnt.settings import BY, as_toml, render_template
+from learnt.settings import BY, as_toml
+from learnt.settings_text import render_template
 from learnt.text.redact import without_password
 
 

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from learnt.consolidate.questions import CHOICES
 from learnt.doors.cli.arguments import Arguments, Parser, open_memory, print_result, report_redactions
-from learnt.doors.output import format_time, paint, say, show_json, show_table
+from learnt.doors.output import format_count, format_time, note, paint, say, show_json, show_table
 from learnt.errors import WrongRequest
-from learnt.flow.tasks import ENDED
-from learnt.loop.attempt import build_prompt
+from learnt.flow.decisions import Side
+from learnt.flow.tasks import ENDED, IDLE
+from learnt.loop.attempt import WORKTREES
+from learnt.loop.folders import Kept, find_kept
+from learnt.loop.prompt import build_prompt
 from learnt.memory import Memory
 from learnt.model import TASK_STATUSES, Attempt, Failure, Task, is_id
+from learnt.store.goals import Goal
+from learnt.store.reviews import Escalation
 
 _COLORS = {"done": "green", "running": "cyan"} | dict.fromkeys(("failed", "escalated"), "red")
+_MAX_FILES_SHOWN = 5
 _COLORS |= dict.fromkeys(("waiting", "cancelled"), "dim")
 
 
@@ -35,6 +42,7 @@ def _add_fields(parser: Parser, *, after: Parser) -> None:
     parser.add_argument("--agent", metavar="NAME", help="the agent's role")
     parser.add_argument("--model", metavar="NAME", help="the only model to use")
     parser.add_argument("--verify", metavar="COMMAND", help="a command that must succeed before the task is done")
+    parser.add_argument("--acceptance", metavar="TEXT", help="what must be true when the task is done, in words")
     parser.add_argument(
         "--no-learnings",
         action="store_const",
@@ -45,8 +53,9 @@ def _add_fields(parser: Parser, *, after: Parser) -> None:
 
 
 def _read_fields(arguments: Arguments) -> dict[str, Any]:
-    names = ("text", "type", "spec", "goal", "after", "based_on", "agent", "model", "verify", "skip_learnings")
-    return {name: getattr(arguments, name) for name in names if getattr(arguments, name) is not None}
+    names = ("text", "type", "spec", "goal", "after", "based_on", "agent", "model", "verify", "acceptance")
+    given = {name: getattr(arguments, name) for name in (*names, "skip_learnings")}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _check_spec(memory: Memory, fields: dict[str, Any]) -> None:
@@ -117,6 +126,9 @@ def task_show_run(arguments: Arguments) -> None:
         needed = memory.tasks.prerequisites_of(task.id)
         escalations = memory.tasks.escalations(status=None, subject=task.id)
         claim = next((claim for claim in memory.work.claims() if claim.task == task.id), None)
+        goal = memory.goals.get(task.goal) if task.goal else None
+        discoveries = memory.discoveries.select(task=task.id)
+        kept = find_kept(memory.root, os.path.join(memory.folder, WORKTREES), task)
     if not arguments.all:
         reports = {id: report for id, report in reports.items() if not report.archived_at}
     if arguments.json:
@@ -125,12 +137,14 @@ def task_show_run(arguments: Arguments) -> None:
         record["attempts"] = [{**attempt.as_dict(), "failure": failures.get(attempt.id)} for attempt in attempts]
         record["escalations"] = [escalation.as_dict() for escalation in escalations]
         record["claim"] = claim.as_dict() if claim else None
+        record["discoveries"] = [stored.as_record() for stored in discoveries]
+        record["kept"] = kept.as_dict()
         show_json(record)
         return
     say(f"{paint(task.title, 'bold')}\n{task.id} · {_paint_status(task.status)} · {task.type}")
     if task.text and task.text != task.title:
         say(f"\n{task.text}\n")
-    for name, value in _list_details(task, needed).items():
+    for name, value in _list_details(task, needed, goal).items():
         if value:
             say(f"  {name}: {value}")
     for attempt in reversed(attempts):
@@ -138,18 +152,40 @@ def task_show_run(arguments: Arguments) -> None:
     if claim:
         figures = [f"since {format_time(claim.started_at)}", claim.model, f"{claim.host}:{claim.pid}"]
         say(f"  attempt {len(attempts) + 1}: {_paint_status('running')}  {'  '.join(filter(None, figures))}")
+    for stored in discoveries:
+        outcome = f" → {stored.learning}" if stored.learning else ""
+        say(f"  {stored.id}: {stored.discovery.type}: {stored.discovery.text}{outcome}")
     for escalation in escalations:
         answer = f"— {escalation.answer}" if escalation.answer else "(open)"
         say(f"  {escalation.id}: {escalation.question} {answer}")
+    for line in _describe_kept(task, kept):
+        say(f"  {line}")
 
 
-def _list_details(task: Task, needed: Sequence[Task]) -> dict[str, str]:
+def _describe_kept(task: Task, kept: Kept) -> Iterator[str]:
+    """Yield where the work on a task is, and how to take it up."""
+    if kept.commits:
+        yield f"work on {kept.branch}: {format_count(len(kept.commits), 'commit')}, the last: {kept.commits[0]}"
+    if kept.changes:
+        names = ", ".join(kept.changes[:_MAX_FILES_SHOWN]) + (", …" if len(kept.changes) > _MAX_FILES_SHOWN else "")
+        yield f"uncommitted work in {kept.folder}: {names}"
+    for folder in kept.aside:
+        yield f"work in a damaged worktree, set aside: {folder}"
+    if kept.commits:
+        yield f"`git merge {kept.branch}` takes over what is committed"
+    if task.status in IDLE and (kept.commits or kept.changes):
+        answer, again = f'learnt resolve {task.id} "what to do"', f"learnt task retry {task.id}"
+        yield f"`{answer if task.status == 'escalated' else again}` lets an agent go on with it"
+
+
+def _list_details(task: Task, needed: Sequence[Task], goal: Goal | None) -> dict[str, str]:
     return {
-        "goal": task.goal,
+        "goal": f"{task.goal}: {goal.title}" if goal and goal.title else task.goal,
         "agent": task.agent,
         "model": task.model,
         "specification": task.spec,
         "verified by": task.verify,
+        "accepted when": task.acceptance,
         "after": ", ".join(f"{other.id} ({other.status})" for other in needed),
         "based on": task.based_on,
         "part of": task.parent,
@@ -291,19 +327,39 @@ def escalations_arguments(parser: Parser) -> None:
 
 def escalations_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
-        escalations = memory.tasks.escalations(status=None if arguments.all else "open")
+        escalations = memory.decisions.pending(status=None if arguments.all else "open")
+        sides = {escalation.id: memory.decisions.sides(escalation) for escalation in escalations}
     if arguments.json:
-        show_json([escalation.as_dict() for escalation in escalations])
+        show_json([_describe_escalation(escalation, sides[escalation.id]) for escalation in escalations])
         return
     for escalation in escalations:
         say(f"{paint(escalation.id, 'yellow')}  {format_time(escalation.created_at)}  {escalation.subject}")
         say(f"    {escalation.question}")
+        for side in sides[escalation.id]:
+            _print_side(side)
         if escalation.status == "resolved":
             say(f"    {escalation.resolved_by}: {escalation.answer}")
+        elif escalation.detail.get("expires_at"):
+            say(f"    until {format_time(escalation.detail['expires_at'])}: `learnt resolve {escalation.id} --keep …`")
     if not escalations:
         say("Nothing to decide.")
     elif not arguments.all:
-        say('\n`learnt resolve ID "what to do"` continues the task with your answer; --cancel cancels it.')
+        if any(not escalation.is_about_consolidation for escalation in escalations):
+            say('\n`learnt resolve ID "what to do"` continues the task with your answer; --cancel cancels it.')
+        if any(escalation.is_about_consolidation for escalation in escalations):
+            say("\nOf two sides, --keep old, new, both (with --scope, where the new one holds) or neither.")
+
+
+def _print_side(side: Side) -> None:
+    where = " ".join(filter(None, (side.id, f"({side.file})" if side.file else "")))
+    say(f"    {side.name}: {where}")
+    for line in (*side.text.split("\n"), *([f"[{side.evidence}]"] if side.evidence else [])):
+        say(f"        {line}".rstrip())
+
+
+def _describe_escalation(escalation: Escalation, sides: Sequence[Side]) -> dict[str, Any]:
+    record = escalation.as_dict()
+    return {**record, "sides": [side.as_dict() for side in sides]} if escalation.is_about_consolidation else record
 
 
 def resolve_arguments(parser: Parser) -> None:
@@ -311,17 +367,33 @@ def resolve_arguments(parser: Parser) -> None:
     parser.add_argument("answer", metavar="ANSWER", nargs="?", default="", help="what the agent should know or do")
     parser.add_argument("--cancel", action="store_true", help="cancel the task")
     parser.add_argument("--hide", action="store_true", help="hide the learning it is about")
+    parser.add_argument("--keep", choices=CHOICES, default="", help="which side of a question of consolidation holds")
+    parser.add_argument("--scope", default="", metavar="TEXT", help="with --keep both: where the newer one holds")
 
 
 def resolve_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
-        escalation = memory.tasks.resolve(arguments.id, arguments.answer, cancel=arguments.cancel, hide=arguments.hide)
-        task = None if is_id("learn", escalation.subject) else memory.tasks.get(escalation.subject)
+        printed = len(memory.remarks)
+        escalation = memory.decisions.resolve(
+            arguments.id,
+            arguments.answer,
+            keep=arguments.keep,
+            scope=arguments.scope,
+            cancel=arguments.cancel,
+            hide=arguments.hide,
+        )
+        is_of_task = not is_id("learn", escalation.subject) and not escalation.is_about_consolidation
+        task = memory.tasks.get(escalation.subject) if is_of_task else None
+        then = memory.decisions.describe_next(escalation)
         blocked = memory.tasks.blocked()
+        for remark in memory.remarks[printed:]:
+            note(remark)
     if arguments.json:
         show_json(escalation.as_dict())
     else:
         say(f"Resolved {escalation.id}: {escalation.answer}")
+        if then:
+            say(then)
         if task is not None:
             ended = " already" if task.status in ENDED and not arguments.cancel else ""
             say(f"{task.id} is {task.status}{ended}.")

@@ -6,27 +6,28 @@ import math
 import os
 import signal
 import sys
-import threading
 import time
 from typing import Any, TextIO
 
 from learnt.clients import registry
-from learnt.debrief.sigils import is_sigil
 from learnt.doors.cli.arguments import Arguments, Parser, open_memory, print_result
 from learnt.doors.cli.files import format_state, state_record
 from learnt.doors.cli.review import describe_open
 from learnt.doors.cli.tasks import report_blocked
 from learnt.doors.cli.terminal import Keys, is_at_keyboard
 from learnt.doors.cli.transfer import write_whole
+from learnt.doors.cli.work_account import make_account, print_account
+from learnt.doors.cli.work_shown import make_printer
 from learnt.doors.output import format_count, is_terminal, note, now_ms, paint, printable, say, show_json, show_table
 from learnt.errors import LearntError, WrongRequest
 from learnt.flow.review import OPINIONS
 from learnt.loop import runs
-from learnt.loop.attempt import LOGS, check_agent
-from learnt.loop.work import LoopRun, Notice, Plan, Summary
+from learnt.loop.attempt import LOGS, RUNNING, check_agent
+from learnt.loop.work import LoopRun, Plan, Summary
 from learnt.memory import Memory
 from learnt.settings import SETTINGS
-from learnt.strategy.figures import Figure
+from learnt.strategy.choose_model import format_money
+from learnt.strategy.figures import Figure, Share
 from learnt.strategy.plot import plot
 from learnt.system.files import list_names, open_private, read_end
 
@@ -44,7 +45,9 @@ def work_arguments(parser: Parser) -> None:
     how_many.add_argument("--tasks", type=int, metavar="N", help="how many tasks; default: 1")
     how_many.add_argument("--all", action="store_true", help="work until no task is left")
     parser.add_argument("--jobs", type=int, metavar="J", help="how many agents at once (setting `work.jobs`)")
-    parser.add_argument("--budget-usd", type=float, metavar="X", help="start no attempt once X is spent")
+    parser.add_argument(
+        "--budget-usd", type=float, metavar="X", help="start no attempt that may cost more than is left of X"
+    )
     parser.add_argument("--max-iterations", type=int, metavar="N", help="make at most N attempts")
     parser.add_argument("--background", action="store_true", help="run in the background")
 
@@ -67,20 +70,21 @@ def work_run(arguments: Arguments) -> int:
         note('several agents will work in the same folder; `isolation = "worktree"` under [work] gives each its own')
     if arguments.background:
         return _start_in_background(arguments, folder)
-    printer = _EventPrinter(quiet=arguments.json)
+    printer = make_printer(plan, quiet=arguments.json)
     run = LoopRun(root, plan, report=printer.show)
     endings = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name)]
     before = {
         number: signal.signal(number, lambda number, _: run.stop(_STOPPED_BY + signal.Signals(number).name))
         for number in endings
     }
-    with runs.register(folder):
+    with runs.register(folder), printer:
         summary = run.run()
-    if arguments.json:
-        show_json(_summary_record(summary))
-    else:
-        _print_summary(summary)
-        with open_memory(arguments) as memory:
+    with open_memory(arguments) as memory:
+        account = make_account(memory, summary)
+        if arguments.json:
+            show_json(account.as_record())
+        else:
+            print_account(account)
             report_blocked(memory.tasks.blocked())
             state = format_state(state_record(memory.file.state()))
             if state:
@@ -102,74 +106,6 @@ def _check_limits(arguments: Arguments) -> None:
     budget_usd = arguments.budget_usd
     if budget_usd is not None and not 0 < budget_usd < 1e9:
         raise WrongRequest(f"--budget-usd must be above 0 and below 1e9, not {budget_usd}", hint=hint)
-
-
-class _EventPrinter:
-    """Shows what happens while agents work, one line per event."""
-
-    def __init__(self, *, quiet: bool) -> None:
-        self._quiet = quiet
-        self._one_at_a_time = threading.Lock()
-        self._spent = 0.0
-
-    def show(self, event: Notice) -> None:
-        if self._quiet:
-            return
-        with self._one_at_a_time:
-            try:
-                for line in self._lines(event):
-                    say(line)
-                sys.stdout.flush()
-            except OSError:
-                self._quiet = True  # the reader has closed the pipe; the work continues
-
-    def _lines(self, event: Notice) -> list[str]:
-        if event.what == "started":
-            return [paint(f"▶ {event.task}  attempt {event.attempt}  {event.title}", "bold")]
-        if event.what == "progress":
-            return [] if is_sigil(event.text) else [paint(f"  {event.task}  {event.text}", "dim")]
-        if event.what == "waiting":
-            return [paint(f"… {event.task} is {event.text}; waiting", "dim")]
-        if event.what == "stopped" or event.ended is None:
-            return [paint(f"■ stopping: {event.text}", "yellow")]
-        ended = event.ended
-        self._spent += ended.cost_usd or 0.0
-        figures = [ended.model, f"{ended.duration_ms / 1000:.1f} s"]
-        figures += [f"${ended.cost_usd:.2f}"] if ended.cost_usd is not None else []
-        figures += [f"on {ended.task.branch}"] if ended.result == "done" and ended.task.branch else []
-        figures += [f"so far ${self._spent:.2f}"] if self._spent else []
-        sign, color = ("✓", "green") if ended.result == "done" else ("✗", "red")
-        lines = [paint(f"{sign} {event.task}  {ended.result}", color) + f"  {'  '.join(filter(None, figures))}"]
-        lines += [f"  {ended.reason}"] if ended.reason else []
-        if ended.debrief:
-            lines += [f"  learnt {id}" for id in ended.debrief.learnings]
-        if ended.task.status == "escalated":
-            lines.append(paint("  it needs a person: `learnt escalations`", "yellow"))
-        return lines
-
-
-def _summary_record(summary: Summary) -> dict[str, Any]:
-    names = ("attempt", "result", "model", "cost_usd", "duration_ms")
-    attempts = [{"task": ended.task.id, **{name: getattr(ended, name) for name in names}} for ended in summary.ended]
-    fields = {name: value for name, value in summary.as_dict().items() if name != "ended"}
-    return {"id": "run", **fields, "attempts": attempts}
-
-
-def _print_summary(summary: Summary) -> None:
-    if not summary.ended:
-        say(f"Nothing was done: {summary.stopped or 'no task is ready'}.")
-        return
-    failed = sum(ended.result in ("failed", "incomplete") for ended in summary.ended)
-    cost = f", ${summary.cost_usd:.2f}" if summary.cost_usd else ""
-    results = f"{format_count(summary.done, 'task')} done, {format_count(failed, 'attempt')} failed"
-    say(f"\n{format_count(len(summary.ended), 'attempt')}: {results}{cost}, {summary.duration_ms / 1000:.1f} s.")
-    branches = [ended.task.branch for ended in summary.ended if ended.result == "done" and ended.task.branch]
-    if branches:
-        say(f"`git merge BRANCH` merges the finished work: {', '.join(branches)}")
-    if summary.escalated:
-        say(f"{format_count(summary.escalated, 'task')} for a person to decide: `learnt escalations`")
-    if summary.stopped:
-        say(f"Ended early: {summary.stopped}.")
 
 
 def _ask_opinion(memory: Memory, summary: Summary) -> None:
@@ -336,12 +272,19 @@ def log_run(arguments: Arguments) -> None:
             if arguments.json:
                 show_json({"id": attempt, "path": path, "lines": file.read().splitlines()})
                 return
+            scratch = os.path.join(memory.folder, RUNNING, attempt)
             while True:
+                # Asked before the log is read: its last line is written after the task has been released.
+                is_running = arguments.follow and _is_running(memory, attempt, scratch)
                 sys.stdout.write(printable(file.read()))
                 sys.stdout.flush()
-                if not arguments.follow or all(claim.attempt != attempt for claim in memory.work.claims()):
+                if not is_running:
                     return
                 time.sleep(_POLL_S / 4)
+
+
+def _is_running(memory: Memory, attempt: str, scratch: str) -> bool:
+    return os.path.isdir(scratch) or any(claim.attempt == attempt for claim in memory.work.claims())
 
 
 def _open_log(path: str) -> TextIO:
@@ -383,12 +326,15 @@ def strategy_run(arguments: Arguments) -> None:
         note(f"wrote {arguments.plot}")
     figures = [figure for figure in picture.by_type if arguments.type in ("", figure.type)]
     if arguments.json:
-        choices = [{"type": type, "model": choice.model, "reason": choice.reason} for type, choice in picture.choices]
+        choices = [
+            {"type": type, "model": choice.model, "reason": choice.reason, "draws": dict(picture.draws[type])}
+            for type, choice in picture.choices
+        ]
         records = [_figure_record(figure) for figure in (*picture.figures, *figures)]
         show_json({"id": "strategy", "strategy": chosen_by, "figures": records, "choices": choices})
         return
     if figures:
-        heads = ("model", "type", "done", "of", "share", "mean cost", "median time")
+        heads = ("model", "type", "done", "of", "share", "first try", "after a failure", "mean cost", "median time")
         show_table(heads, [*map(_table_row, figures)], wide=0, always_heads=True)
     else:
         say(f"No attempts{' at tasks of this type' if arguments.type else ''} are recorded yet.")
@@ -396,6 +342,16 @@ def strategy_run(arguments: Arguments) -> None:
         model = choice.model or "the client's default"
         say(f"\nFor a new `{type}` task, `{chosen_by}` starts with {model}:")
         say(f"  {choice.reason}")
+        others = {name: share for name, share in picture.draws[type].items() if name != choice.model}
+        if others:
+            often = ", ".join(f"{name} {share:.0%}" for name, share in others.items())
+            say(f"  To learn more about the others, some tasks start with them: {often}.")
+
+
+def _format_tries(share: Share, cost_usd: float | None) -> str:
+    """Return a share as the reasons for choices name it."""
+    cost = f" at {format_money(cost_usd)}" if cost_usd is not None else ""
+    return f"{share.done:.0f} of {share.attempts:.0f}{cost}" if share.attempts else ""
 
 
 def _table_row(figure: Figure) -> tuple[str, ...]:
@@ -406,6 +362,8 @@ def _table_row(figure: Figure) -> tuple[str, ...]:
         f"{figure.share.done:.0f}",
         f"{figure.share.attempts:.0f}",
         f"{figure.share.share:.0%} ({low:.0%} to {high:.0%})",
+        _format_tries(figure.first, figure.first_cost_usd),
+        _format_tries(figure.later, figure.later_cost_usd),
         f"${figure.mean_cost_usd:.3f}" if figure.mean_cost_usd is not None else "",
         f"{figure.median_ms / 1000:.0f} s" if figure.median_ms is not None else "",
     )
@@ -422,4 +380,6 @@ def _figure_record(figure: Figure) -> dict[str, Any]:
         "mean_cost_usd": figure.mean_cost_usd,
         "total_cost_usd": figure.total_cost_usd,
         "median_ms": figure.median_ms,
+        "first": {"done": figure.first.done, "attempts": figure.first.attempts, "cost_usd": figure.first_cost_usd},
+        "later": {"done": figure.later.done, "attempts": figure.later.attempts, "cost_usd": figure.later_cost_usd},
     }

@@ -58,7 +58,7 @@ def make_server(folder: str) -> Server:
     """Return the server for the project around a folder; a missing project is reported when a tool is called."""
     server = Server("learnt", instructions=prompt("instructions"), version=__version__, log_level="ERROR")
     tools = Tools(folder)
-    for tool in (tools.brief, tools.recall, tools.learn, tools.debrief, tools.mark, tools.explain):
+    for tool in (tools.brief, tools.recall, tools.learn, tools.discover, tools.debrief, tools.mark, tools.explain):
         hints = _READS if tool in (tools.recall, tools.explain) else _ADDS
         server.add_tool(tool, annotations=hints, structured_output=False)
     for address, name, read in (

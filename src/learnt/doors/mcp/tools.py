@@ -14,13 +14,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
 from learnt.clients.registry import client_name, conversation_of_shell
 from learnt.doors.mcp.words import fence_lines, format_brief, format_cache, format_learning, format_learnings, prompt
-from learnt.doors.output import describe_debrief, describe_mark
+from learnt.doors.output import describe_debrief, describe_discovery, describe_mark
 from learnt.doors.reasons import describe_receipt, describe_why_not, list_mentioned
 from learnt.errors import LearntError, NotFound, WrongRequest
 from learnt.memory import Memory
@@ -133,6 +133,33 @@ class Tools:
         known = "" if learning.status == "active" else f" ({learning.status})"
         others = "".join(f"\nsimilar ({one.verdict}): {one.learning.id}" for one in similar)
         return f"{'Kept' if is_new else f'Known already{known}'}: {learning.id}{others}{redacted}{remark}"
+
+    def discover(
+        self,
+        text: Annotated[str, Field(description="What was found, in one sentence")],
+        type: Annotated[
+            Literal["blocker", "constraint", "pattern", "decision", "dependency"],
+            Field(
+                description="blocker: it stopped the work; constraint: a limit that holds; pattern: what works here; "
+                "decision: a choice, with its reason; dependency: what this task needs first"
+            ),
+        ],
+        *,
+        failed: Annotated[str, Field(description="The command or file that failed")] = "",
+        error: Annotated[str, Field(description="The error that told so")] = "",
+        worked: Annotated[str, Field(description="What worked instead")] = "",
+        why: Annotated[str, Field(description="The words or facts that it rests on")] = "",
+        files: _Paths = (),
+        task: _TaskId = "",
+    ) -> str:
+        """Call this to keep a raw finding as evidence; what holds beyond its task becomes a learning by rules."""
+        with self._open() as memory:
+            task = task or self._conversation_of_hooks(memory)
+            evidence = {"failed": failed, "error": error, "worked": worked, "excerpt": why, "files": files}
+            stored = memory.discover(text, type=type, task=task, **evidence)
+            titles = memory.titles([stored.learning])
+            remark = "" if task else self._remark(memory)
+        return describe_discovery(stored, titles) + remark
 
     def debrief(
         self,

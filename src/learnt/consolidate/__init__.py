@@ -1,0 +1,1 @@
+"""Move what has aged and held into permanent documents, without losing anything."""
