@@ -163,12 +163,20 @@ def test_a_lossy_text_is_refused_and_says_what_would_be_lost(memory: Memory) -> 
 
 
 def test_a_merge_that_briefs_of_the_past_would_miss_is_refused(memory: Memory) -> None:
-    helpful = add_agents(memory, "Run `make gen` before the tests", category="testing")
-    other = add_agents(memory, "Make gen runs before the tests", category="architecture", observation="It takes long.")
-    brief = memory.brief("run the tests", agent="tester", task="task_1")
+    helpful = add_agents(memory, "Generate the protobuf stubs before the tests", category="testing")
+    other = add_agents(
+        memory,
+        "The protobuf stubs are generated before the tests",
+        category="architecture",
+        observation="It takes long.",
+    )
+    brief = memory.brief("test the protobuf stubs", agent="tester", task="task_1")
     assert helpful in brief.learning_ids
     memory.debrief("task_1", f"LEARNING_HELPFUL: {helpful}", result="done")
-    texts = {"title": "Run `make gen` before the tests", "observation": "It takes long. Make gen runs before the tests"}
+    texts = {
+        "title": "Generate the protobuf stubs before the tests",
+        "observation": "It takes long. The protobuf stubs are generated before the tests",
+    }
     with pytest.raises(WrongRequest, match="has helped in 1 brief"):
         memory.merges.merge([helpful, other], into=other, texts=texts)
     assert [memory.get(id).status for id in (helpful, other)] == ["active", "active"]
