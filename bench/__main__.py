@@ -29,6 +29,7 @@ from bench import (
     startup,
     strategy,
     transcripts,
+    transfer,
     updates,
     writes,
 )
@@ -40,6 +41,7 @@ from bench.workspace import Workspace
 PARTS: dict[str, Callable[[Workspace], Report]] = {
     "writes": writes.measure,
     "size": size.measure,
+    "import": transfer.measure,
     "list": listing.measure,
     "startup": startup.measure,
     "cold": cold.measure,

@@ -8,19 +8,23 @@ one day after the document before it. Each group of documents has its own store.
 from __future__ import annotations
 
 import cProfile
+import functools
 import json
 import os
 import pstats
 import random
+import re
 import statistics
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from tests.support.postgres import PostgresServer, find_binaries
 
+from bench.processes import LEARNT, Run, peak_megabytes
 from bench.report import Bar, Report, say, table
 from bench.workspace import Workspace, on_server
 from learnt import Memory
@@ -49,6 +53,7 @@ MAX_MS = {10_000: 10, 100_000: 25, 1_000_000: 80}
 QUERIES = 200
 PROFILED = False
 _SHOWN_FUNCTIONS = 25
+_VOCABULARY, _FLATTER = 40_000, 2.7  # so many words, and how much flatter than 1 / rank the first are distributed
 
 Way = tuple[str, dict[str, Any]]
 WAYS: tuple[Way, ...] = (
@@ -240,11 +245,11 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 def _search_many(workspace: Workspace, size: int) -> list[float]:
     folder = workspace.new_folder()
     chance = random.Random(size)
-    say(f"  storing {size:,} learnings")
+    say(f"  importing {size:,} learnings")
+    import_many(folder, size)
     with Memory.open(folder) as memory:
-        for start in range(0, size, 2_000):
-            memory.add_all([natural_learning(chance) for _ in range(min(2_000, size - start))])
         texts = [" ".join(natural_word(chance) for _ in range(40)) for _ in range(QUERIES)]
+        memory.search(texts[0], min_confidence=0.0)  # what it keeps, it reads at the first search
         times = []
         for text in texts:
             started = time.perf_counter()
@@ -253,6 +258,22 @@ def _search_many(workspace: Workspace, size: int) -> list[float]:
         if PROFILED:
             _show_profile(memory, texts)
     return sorted(times)
+
+
+def import_many(folder: Path, size: int) -> tuple[float, float]:
+    """Import learnings of sixty words into a new project; return the seconds and the peak of memory in MB."""
+    Memory.open(folder).close()
+    path, chance = folder / "learnings.jsonl", random.Random(size)
+    with path.open("w") as file:
+        file.writelines(json.dumps(natural_learning(chance)) + "\n" for _ in range(size))
+    began = time.perf_counter()
+    megabytes = peak_megabytes(Run((LEARNT, "import", str(path), "--json"), folder))
+    seconds = time.perf_counter() - began
+    with Memory.open(folder) as memory:
+        stored = memory.learnings(limit=1).total
+    if stored != size:
+        raise RuntimeError(f"{stored:,} of {size:,} learnings were imported, so the time is meaningless")
+    return seconds, megabytes
 
 
 def _show_profile(memory: Memory, texts: list[str]) -> None:
@@ -268,11 +289,30 @@ def natural_learning(chance: random.Random) -> dict[str, Any]:
     """Return a learning whose words are distributed as unevenly as in natural language."""
     return {
         "title": " ".join(natural_word(chance) for _ in range(8))[:100],
-        "observation": " ".join(natural_word(chance) for _ in range(30)),
-        "action": " ".join(natural_word(chance) for _ in range(12)),
+        "observation": " ".join(natural_word(chance) for _ in range(36)),
+        "action": " ".join(natural_word(chance) for _ in range(16)),
     }
 
 
 def natural_word(chance: random.Random) -> str:
-    """Return a random word; a few words are very frequent, and most are rare."""
-    return f"term{min(int(chance.paretovariate(0.55)), 80_000)}x"
+    """Return a random word, by Zipf's law: a few words are very frequent, and most are rare."""
+    rank = int(_FLATTER * ((1 + _VOCABULARY / _FLATTER) ** chance.random() - 1))
+    known = _list_words()
+    return known[rank] if rank < len(known) else _make_word(rank)
+
+
+@functools.cache
+def _list_words() -> list[str]:
+    """Return the words of the texts in `training`, the most frequent first."""
+    texts = [path.read_text() for path in sorted(Path("training").glob("*.txt"))]
+    counted = Counter(re.findall(r"[a-z]{2,}(?:[-_/.][a-z]+)*", " ".join(texts).lower()))
+    return sorted(counted, key=lambda word: (-counted[word], word))
+
+
+def _make_word(number: int) -> str:
+    """Return a word that nobody has used, always the same for a number."""
+    syllables = []
+    while number:
+        number, rest = divmod(number, 60)
+        syllables.append("bdfgklmnprst"[rest // 5] + "aeiou"[rest % 5])
+    return "".join(syllables)
