@@ -289,12 +289,11 @@ class _Search:
         ]
         short = [word for word in short if word not in known or (len(word) <= _MAX_PREFIX and word not in EVERYDAY)]
         for number, source in enumerate(self._sources) if short else ():
-            longer = index.complete_words(source.database, short, most=_MAX_COMPLETIONS)
-            self._counts[number] = _with_frequencies(self._counts[number], longer)
-            for word in short:
-                found = (
-                    one for one in longer if one.startswith(word) and (word not in known or is_short_for(word, one))
-                )
+            completed = index.complete_words(source.database, short, most=_MAX_COMPLETIONS)
+            more = {one: count for longer in completed.values() for one, count in longer.items()}
+            self._counts[number] = _with_frequencies(self._counts[number], more)
+            for word, longer in completed.items():
+                found = (one for one in longer if word not in known or is_short_for(word, one))
                 forms[word] = (*forms.get(word, ()), *found)
         return {word: (word, *found) if word in known else found for word, found in forms.items() if found}
 
@@ -392,14 +391,16 @@ class _Search:
 
     def _add_neighbours(self, scores: Mapping[str, float]) -> None:
         """Determine the candidates' scores: their own, and some of that of the best candidate learnt next to them."""
-        placed = {
-            (one.source, one.candidate.number): score
-            for one, score in zip(self._found.values(), scores.values(), strict=True)
-        }
-        steps = [step for step in range(-_NEIGHBOURS, _NEIGHBOURS + 1) if step]
+        in_order = sorted(self._found.items(), key=lambda item: (item[1].source, item[1].candidate.number))
+        near = dict.fromkeys(self._found, 0.0)
+        for step in range(1, _NEIGHBOURS + 1):
+            for (id, one), (other_id, other) in zip(in_order, in_order[step:], strict=False):
+                apart = other.candidate.number - one.candidate.number
+                if one.source == other.source and 0 < apart <= _NEIGHBOURS:
+                    near[id] = max(near[id], scores[other_id] / apart)
+                    near[other_id] = max(near[other_id], scores[id] / apart)
         for id, one in self._found.items():
-            near = (placed.get((one.source, one.candidate.number + step), 0.0) / abs(step) for step in steps)
-            one.score = scores[id] + _NEIGHBOUR_WEIGHT * max(near)
+            one.score = scores[id] + _NEIGHBOUR_WEIGHT * near[id]
 
     def _compare_meanings(self) -> None:
         """Determine how much each candidate's likeness counts: by the encoder, if it can be used."""

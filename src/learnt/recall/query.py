@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 
-from learnt.text.meaning import embed, likeness
+from learnt.text.meaning import embed, liken_stems
 from learnt.text.triggers import beginning_and_end, drop_foreign_lines
 from learnt.text.words import numbered_words, words
 
@@ -117,8 +117,7 @@ def words_to_look_up(wanted: Sequence[str], frequencies: Mapping[str, int]) -> l
 
 def is_short_for(word: str, longer: str) -> bool:
     """Return whether a word means much the same as a longer one: `auth` is short for `authentication`, not `author`."""
-    one, other = embed((word,)), embed((longer,))
-    return one is not None and other is not None and likeness(one, other) >= _MIN_SAME_MEANING
+    return liken_stems(word, longer) >= _MIN_SAME_MEANING
 
 
 def lessen_longer(worth: dict[str, float], forms: Mapping[str, Sequence[str]]) -> dict[str, float]:

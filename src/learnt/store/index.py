@@ -31,6 +31,7 @@ _RANKING_COLUMNS = (
     "learning.category, learning.loaded_from, learning.number"
 )
 LAST_LETTER = "\uffff"  # sorts behind all words with the same beginning
+_MOST_AT_ONCE = 100  # parts of one statement; SQLite takes 500
 _MAX_TRIGGERED = 500
 _EQUALITY_FIELDS = ("status", "domain", "category", "kind", "goal", "task", "vouched")
 _PARTLY_INDEXED = ("domain", "goal", "task")
@@ -289,27 +290,35 @@ def counts(database: Database, wanted: Sequence[str]) -> Counts:
     )
 
 
-def complete_words(database: Database, beginnings: Sequence[str], *, most: int) -> dict[str, int]:
-    """Return words that begin with one of these, each with the number of learnings that contain it.
+def complete_words(database: Database, beginnings: Sequence[str], *, most: int) -> dict[str, dict[str, int]]:
+    """Return for each beginning the words that begin with it, each with the number of learnings that contain it.
 
     At most so many words are returned for each beginning, the most frequent ones.
     """
-    sql = """
-        select word, learnings
-          from word
-         where project = :project
-           and word > :beginning
-           and word < :end
-           and learnings > 0
-         order by learnings desc, word
-         limit :most
-        """
-    rows = [
-        row
-        for beginning in beginnings
-        for row in database.rows(sql, beginning=beginning, end=beginning + LAST_LETTER, most=most)
-    ]
-    return {row["word"]: row["learnings"] for row in rows}
+    found: dict[str, dict[str, int]] = {}
+    for first in range(0, len(beginnings), _MOST_AT_ONCE):
+        wanted = beginnings[first : first + _MOST_AT_ONCE]
+        parts = (
+            f"""
+            select *
+              from (
+                select cast(:beginning_{number} as text) as beginning, word, learnings
+                  from word
+                 where project = :project
+                   and word > :beginning_{number}
+                   and word < :end_{number}
+                   and learnings > 0
+                 order by learnings desc, word
+                 limit :most
+                   ) as part_{number}
+            """
+            for number in range(len(wanted))
+        )
+        limits = {f"beginning_{number}": word for number, word in enumerate(wanted)}
+        limits |= {f"end_{number}": word + LAST_LETTER for number, word in enumerate(wanted)}
+        for beginning, word, count in database.tuples(" union all ".join(parts), most=most, **limits):
+            found.setdefault(beginning, {})[word] = count
+    return found
 
 
 def find_ids(database: Database, which: Filter, *, limit: int) -> list[str]:

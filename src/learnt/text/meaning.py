@@ -138,6 +138,22 @@ def likeness(one: bytes, other: bytes) -> float:
     return float(sum(map(mul, unpack(one), unpack(other)))) / (_LENGTH * _LENGTH)
 
 
+def liken_stems(one: str, other: str) -> float:
+    """Return how alike two stems are; 0 if one of them is not known."""
+    first, second = _find(one), _find(other)
+    if first is None or second is None:
+        return 0.0
+    (numbers, length), (others, other_length) = _read_numbers(first), _read_numbers(second)
+    return float(sum(map(mul, numbers, others))) / (length * other_length or 1.0)
+
+
+@lru_cache(maxsize=5_000)
+def _read_numbers(number: int) -> tuple[tuple[int, ...], float]:
+    """Return a stem's vector, and its length."""
+    numbers = _ROW.unpack(_open_table().read_row(number))
+    return numbers, float(sum(map(mul, numbers, numbers))) ** 0.5
+
+
 def liken_words(stems: Iterable[str], vectors: Iterable[bytes]) -> list[float]:
     """Return how alike a text is, by its words, to each of others, by their vectors; empty if no word is known."""
     total, zero = _add_up({number: 1 for number in map(_find, stems) if number is not None})
