@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from functools import lru_cache
 
 from learnt.model import Hit, Value
 from learnt.recall.query import (
@@ -488,7 +489,7 @@ class _Search:
 
     def _liken_to_units(self, learning: Learning) -> float:
         if learning.id not in self._about:
-            units = map(words, (learning.title, *learning.all_cues))
+            units = map(_cut_unit, (learning.title, *learning.all_cues))
             self._about[learning.id] = estimate_self_meaning([self._liken(unit) for unit in units if unit])
         return self._about[learning.id]
 
@@ -500,7 +501,7 @@ class _Search:
                 one.score += _SELF_WEIGHT * self._liken_to_units(learning)
         self._highest = max(self._highest, *(one.score for one in best), 0.0)
 
-    def _liken(self, unit: Sequence[str]) -> float:
+    def _liken(self, unit: tuple[str, ...]) -> float:
         """Return how like the best sentence is to a title or cue: by meaning, or by its words if none is known."""
         if self._vectors and (alike := liken_words(unit, self._vectors)):
             return max(alike)
@@ -544,6 +545,12 @@ class _Search:
             )
             for one, learning in self._read(found)
         }
+
+
+@lru_cache(maxsize=5_000)
+def _cut_unit(text: str) -> tuple[str, ...]:
+    """Return the words of a title or a cue."""
+    return tuple(words(text))
 
 
 def _floor_of(likenesses: Collection[float]) -> float:

@@ -48,7 +48,10 @@ class StatedValues:
 
     def precedes(self, other: StatedValues, asked: Collection[str], given: Mapping[str, set[str]]) -> bool:
         """Return whether this one has the number that a text gives, or a newer one for what it asks about."""
-        if self.vector is None or other.vector is None or likeness(self.vector, other.vector) < _MIN_LIKENESS:
+        is_newer = self.learning.created_at > other.learning.created_at
+        if not (is_newer or given) or self.vector is None or other.vector is None:
+            return False
+        if likeness(self.vector, other.vector) < _MIN_LIKENESS:
             return False
         differing = {
             name for name, numbers in self.values.items() if numbers.isdisjoint(other.values.get(name, numbers))
@@ -57,7 +60,6 @@ class StatedValues:
             not given[name].isdisjoint(self.values[name]) and given[name].isdisjoint(other.values[name])
             for name in differing & given.keys()
         )
-        is_newer = self.learning.created_at > other.learning.created_at
         return has_given or (is_newer and not differing.isdisjoint(set(asked) - given.keys()))
 
 

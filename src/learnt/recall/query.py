@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import lru_cache
 
 from learnt.text.meaning import embed, liken_stems
 from learnt.text.triggers import beginning_and_end, drop_foreign_lines
@@ -115,6 +116,7 @@ def words_to_look_up(wanted: Sequence[str], frequencies: Mapping[str, int]) -> l
     return chosen
 
 
+@lru_cache(maxsize=20_000)  # searches share most of their words
 def is_short_for(word: str, longer: str) -> bool:
     """Return whether a word means much the same as a longer one: `auth` is short for `authentication`, not `author`."""
     return liken_stems(word, longer) >= _MIN_SAME_MEANING

@@ -18,6 +18,7 @@ a probability of 0.4, about four of ten are wanted.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from learnt.recall import coefficients
 from learnt.text.meaning import rarity
@@ -76,6 +77,7 @@ def estimate_probability(strength: float, margin: float) -> float:
     return 1 / (1 + math.exp(-max(-50.0, min(50.0, exponent))))
 
 
+@lru_cache(maxsize=20_000)  # searches share most of their words
 def weigh_word(word: str, frequency: int, size: int) -> float:
     """Return, from 0 to 1, how much it says that a text and a learning share a word.
 

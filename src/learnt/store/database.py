@@ -108,6 +108,22 @@ class WordMatch:
         """Return the fields that contain any of them."""
 
 
+class Kept:
+    """What a process that searches again keeps of the learnings, as long as no process changes one."""
+
+    __slots__ = ("completions", "corpus", "frequencies", "signs", "vectors")
+
+    def __init__(self) -> None:
+        self.corpus: tuple[int, int] | None = None
+        """How many learnings are indexed, and how many words they have."""
+        self.frequencies: dict[str, int] = {}
+        """How many learnings contain a word, also for words that none contains."""
+        self.completions: dict[tuple[str, int], dict[str, int]] = {}
+        """The most frequent words with a beginning, for so many of them, each with its frequency."""
+        self.signs: dict[int, list[bytes]] = {}
+        self.vectors: dict[int, bytes] = {}
+
+
 class Database:
     """A connection to either engine."""
 
@@ -130,8 +146,8 @@ class Database:
         self.read_only = False
         self.unreadable: dict[str, str] = {}
         """Why rows were set aside, by what they are."""
-        self.kept: dict[int, tuple[int, list[bytes]]] = {}
-        """What `vectors` has read, with the stamp that it had then."""
+        self._kept = Kept()
+        self._kept_at: int | None = None
 
     def readable(self, make: Callable[[Row], Noun], rows: Iterable[Row], noun: str) -> list[Noun]:
         """Return the values of rows; a row that is not valid is set aside, so that it does not hide the others."""
@@ -192,6 +208,13 @@ class Database:
         """Return a counter's value; 0 if there is no such counter."""
         return int(self.value("select value from counter where project = :project and name = :name", name=name) or 0)
 
+    def kept(self) -> Kept:
+        """Return what this process keeps of the learnings as they are now."""
+        stamp = self.counter(STAMP)
+        if stamp != self._kept_at:
+            self._kept, self._kept_at = Kept(), stamp
+        return self._kept
+
     def count(self, name: str, number: int = 1) -> None:
         """Within a transaction: add a number to a counter."""
         on = "on conflict (project, name) do update set value = counter.value + :value"
@@ -211,6 +234,10 @@ class Database:
 
     def each_number(self, name: str, alias: str) -> str:
         """Return a table of the numbers in the list parameter `name`, with one column `value`."""
+        raise NotImplementedError(self.engine)
+
+    def each_text(self, name: str, alias: str) -> str:
+        """Return a table of the texts in the list parameter `name`, with one column `value`."""
         raise NotImplementedError(self.engine)
 
     def put_words(self, entries: Sequence[CutWords]) -> None:

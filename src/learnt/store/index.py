@@ -31,8 +31,8 @@ _RANKING_COLUMNS = (
     "learning.category, learning.loaded_from, learning.number"
 )
 LAST_LETTER = "\uffff"  # sorts behind all words with the same beginning
-_MOST_AT_ONCE = 100  # parts of one statement; SQLite takes 500
 _MAX_TRIGGERED = 500
+_MAX_KEPT_WORDS = 20_000
 _EQUALITY_FIELDS = ("status", "domain", "category", "kind", "goal", "task", "vouched")
 _PARTLY_INDEXED = ("domain", "goal", "task")
 # An index has exactly this expression.
@@ -278,16 +278,20 @@ def _number_of(database: Database, id: str) -> int:
 
 def counts(database: Database, wanted: Sequence[str]) -> Counts:
     """Return the counts that are needed to weigh these words."""
-    corpus = database.row("select learnings, words from corpus where project = :project")
-    rows = database.rows(
-        f"select word, learnings from word where project = :project and {database.one_of('word', 'wanted')}",
-        wanted=database.list_value(wanted),
-    )
-    return Counts(
-        learnings=corpus["learnings"] if corpus else 0,
-        words=corpus["words"] if corpus else 0,
-        frequencies={row["word"]: row["learnings"] for row in rows},
-    )
+    kept = database.kept()
+    if kept.corpus is None:
+        corpus = database.row("select learnings, words from corpus where project = :project")
+        kept.corpus = (corpus["learnings"], corpus["words"]) if corpus else (0, 0)
+    if len(kept.frequencies) > _MAX_KEPT_WORDS:
+        kept.frequencies.clear()
+    unknown = [word for word in wanted if word not in kept.frequencies]
+    if unknown:
+        sql = f"select word, learnings from word where project = :project and {database.one_of('word', 'wanted')}"
+        kept.frequencies |= dict.fromkeys(unknown, 0)
+        kept.frequencies |= database.tuples(sql, wanted=database.list_value(unknown))
+    learnings, length = kept.corpus
+    frequencies = {word: count for word in wanted if (count := kept.frequencies[word])}
+    return Counts(learnings=learnings, words=length, frequencies=frequencies)
 
 
 def complete_words(database: Database, beginnings: Sequence[str], *, most: int) -> dict[str, dict[str, int]]:
@@ -295,30 +299,31 @@ def complete_words(database: Database, beginnings: Sequence[str], *, most: int) 
 
     At most so many words are returned for each beginning, the most frequent ones.
     """
-    found: dict[str, dict[str, int]] = {}
-    for first in range(0, len(beginnings), _MOST_AT_ONCE):
-        wanted = beginnings[first : first + _MOST_AT_ONCE]
-        parts = (
-            f"""
-            select *
+    kept = database.kept().completions
+    if len(kept) > _MAX_KEPT_WORDS:
+        kept.clear()
+    unknown = [beginning for beginning in beginnings if (beginning, most) not in kept]
+    if unknown:
+        kept |= {(beginning, most): {} for beginning in unknown}
+        sql = f"""
+            select beginning, word, learnings
               from (
-                select cast(:beginning_{number} as text) as beginning, word, learnings
-                  from word
-                 where project = :project
-                   and word > :beginning_{number}
-                   and word < :end_{number}
-                   and learnings > 0
-                 order by learnings desc, word
-                 limit :most
-                   ) as part_{number}
-            """
-            for number in range(len(wanted))
-        )
-        limits = {f"beginning_{number}": word for number, word in enumerate(wanted)}
-        limits |= {f"end_{number}": word + LAST_LETTER for number, word in enumerate(wanted)}
-        for beginning, word, count in database.tuples(" union all ".join(parts), most=most, **limits):
-            found.setdefault(beginning, {})[word] = count
-    return found
+                select beginning.value as beginning, word.word, word.learnings,
+                       row_number() over (partition by beginning.value order by word.learnings desc, word.word) as place
+                  from {database.each_text("beginnings", "beginning")}
+                  {database.then_join} word
+                    on word.project = :project
+                   and word.word > beginning.value
+                   and word.word < beginning.value || :last_letter
+                   and word.learnings > 0
+                   ) as completion
+             where place <= :most
+             order by beginning, place
+        """
+        listed = database.list_value(unknown)
+        for beginning, word, count in database.tuples(sql, beginnings=listed, last_letter=LAST_LETTER, most=most):
+            kept[beginning, most][word] = count
+    return {beginning: longer for beginning in beginnings if (longer := kept[beginning, most])}
 
 
 def find_ids(database: Database, which: Filter, *, limit: int) -> list[str]:

@@ -39,7 +39,7 @@ _HIDING = ("hostaddr", "service", "servicefile", "passfile")
 _OPPORTUNISTIC = ("", "allow", "prefer")
 _SET_BY_US = ("options", "application_name", "connect_timeout")
 _NO_TLS = "for a private network, add `?sslmode=disable` to the address"
-_PARAMETER = re.compile(r"(?<!:):([a-z_][a-z_0-9]*)")
+_PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 _MIGRATION_LOCK = 0x6C6561726E74  # "learnt" in hexadecimal
 _OVER_A_LIMIT = "54"  # PostgreSQL's error class "program limit exceeded"
 _WORDS_LOCK = 0x776F7264  # "word" in hexadecimal
@@ -122,6 +122,9 @@ class PostgresDatabase(Database):
 
     def each_number(self, name: str, alias: str) -> str:
         return f"unnest(:{name}::bigint[]) as {alias} (value)"
+
+    def each_text(self, name: str, alias: str) -> str:
+        return f"unnest(:{name}::text[]) as {alias} (value)"
 
     def put_words(self, entries: Sequence[CutWords]) -> None:
         words, postings = [], []

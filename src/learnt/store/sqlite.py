@@ -185,6 +185,8 @@ class SqliteDatabase(Database):
     def each_number(self, name: str, alias: str) -> str:
         return f"json_each(:{name}) as {alias}"
 
+    each_text = each_number
+
     @property
     def _words(self) -> WordIndex:
         if self._word_index is None:

@@ -13,7 +13,7 @@ Each learning has a vector of the embedded table. If an encoder is configured, t
 
 from __future__ import annotations
 
-from learnt.store.database import STAMP, insert_statement
+from learnt.store.database import insert_statement
 from learnt.text.meaning import MODEL, likenesses
 
 TYPE_CHECKING = False
@@ -31,6 +31,7 @@ _MANY = 150_000
 _COMPARED, _MORE_COMPARED = 100, 200
 """How many vectors are read at least, and in a store with more than `_MANY` learnings."""
 _SAMPLE = 1_000
+_MAX_KEPT = 20_000
 _IS_POSITIVE = b"0" + b"1" * 127 + b"0" * 128
 _LANES = 256
 _ONES = int.from_bytes(b"\1\0" * _LANES, "little")
@@ -164,6 +165,16 @@ def find(database: Database, vector: bytes, *, limit: int, model: str = MODEL, a
 
 def read_by_number(database: Database, numbers: Sequence[int], model: str, length: int) -> dict[int, bytes]:
     """Return the vectors of learnings, by number; a vector of another length is not one of this model."""
+    if model != MODEL:
+        return _read_by_number(database, numbers, model, length)
+    kept = database.kept().vectors
+    if len(kept) > _MAX_KEPT:
+        kept.clear()
+    kept |= _read_by_number(database, [number for number in numbers if number not in kept], model, length)
+    return {number: kept[number] for number in numbers if number in kept}
+
+
+def _read_by_number(database: Database, numbers: Sequence[int], model: str, length: int) -> dict[int, bytes]:
     rows = database.tuples(
         f"""
         select learning_vector.number, learning_vector.vector
@@ -220,31 +231,33 @@ def _find_near(database: Database, vector: bytes, model: str, *, limit: int) -> 
 def _fits_of(database: Database, vector: bytes, parts: int, model: str) -> bytes:
     """Return for each learning how well its signs fit a vector, as a byte."""
     tables = _tables(vector[: parts * 8 * _BYTES])
-    columns = [column for part in range(parts) for column in _columns(database, part, model)]
+    columns = _read_columns(database, parts, model) if model != MODEL else _keep_columns(database, parts)
     total = 0
     for column, table in zip(columns, tables, strict=False):
         total += int.from_bytes(column.translate(table), "little")
     return total.to_bytes(min(map(len, columns), default=0), "little")
 
 
-def _columns(database: Database, part: int, model: str) -> list[bytes]:
-    """Return the signs of all learnings, one text of bytes for each eight dimensions."""
-    if model != MODEL:
-        return _read_columns(database, part, model)  # the worker adds vectors without any change of a learning
-    stamp = database.counter(STAMP)
-    known = database.kept.get(part)
-    if known is None or known[0] != stamp:
-        known = database.kept[part] = (stamp, _read_columns(database, part, model))
-    return known[1]
+def _keep_columns(database: Database, parts: int) -> list[bytes]:
+    """Return the signs of the embedded table's vectors as this process keeps them."""
+    kept = database.kept().signs
+    if parts not in kept:
+        kept[parts] = _read_columns(database, parts, MODEL)
+    return kept[parts]
 
 
-def _read_columns(database: Database, part: int, model: str) -> list[bytes]:
-    sql = "select block, signs from vector_block where project = :project and model = :model and part = :part"
-    blocks = {row["block"]: row["signs"] for row in database.rows(sql, model=model, part=part)}
+def _read_columns(database: Database, parts: int, model: str) -> list[bytes]:
+    """Return the signs of all learnings, one text of bytes for each eight dimensions of the first parts."""
+    sql = "select part, block, signs from vector_block where project = :project and model = :model and part < :parts"
+    blocks = {(part, block): signs for part, block, signs in database.tuples(sql, model=model, parts=parts)}
     missing = bytes(_LEARNINGS * _BYTES)
-    in_order = [blocks.get(block, missing) for block in range(max(blocks, default=-1) + 1)]
-    starts = range(0, _LEARNINGS * _BYTES, _LEARNINGS)
-    return [b"".join([signs[start : start + _LEARNINGS] for signs in in_order]) for start in starts]
+    last = max((block for _, block in blocks), default=-1)
+    columns = []
+    for part in range(parts):
+        in_order = [blocks.get((part, block), missing) for block in range(last + 1)]
+        starts = range(0, _LEARNINGS * _BYTES, _LEARNINGS)
+        columns += [b"".join([signs[start : start + _LEARNINGS] for signs in in_order]) for start in starts]
+    return columns
 
 
 def _tables(vector: bytes) -> list[bytes]:

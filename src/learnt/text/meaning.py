@@ -80,13 +80,16 @@ def embed_in_order(stems: Iterable[str]) -> bytes | None:
 
 def _embed_counted(counted: Mapping[int, int]) -> bytes | None:
     """Return the vector of rows of the table that count as much as is said."""
-    return _scale(*_add_up(counted)) if counted else None
+    if not counted:
+        return None
+    total, zero = _add_up(counted)
+    return _scale(total.tolist(), zero)
 
 
-def _add_up(counted: Mapping[int, int]) -> tuple[list[int], int]:
+def _add_up(counted: Mapping[int, int]) -> tuple[memoryview, int]:
     """Return the sum of rows that count as much as is said, and a number that was added to each dimension."""
     total = sum([count * _read_lanes(number) for number, count in counted.items()])
-    lanes = memoryview(total.to_bytes(4 * DIMENSIONS, "little")).cast("I").tolist()
+    lanes = memoryview(total.to_bytes(4 * DIMENSIONS, "little")).cast("I")
     return lanes, 128 * sum(counted.values())
 
 
@@ -154,15 +157,20 @@ def _read_numbers(number: int) -> tuple[tuple[int, ...], float]:
     return numbers, float(sum(map(mul, numbers, numbers))) ** 0.5
 
 
-def liken_words(stems: Iterable[str], vectors: Iterable[bytes]) -> list[float]:
+def liken_words(stems: tuple[str, ...], vectors: Iterable[bytes]) -> list[float]:
     """Return how alike a text is, by its words, to each of others, by their vectors; empty if no word is known."""
-    total, zero = _add_up({number: 1 for number in map(_find, stems) if number is not None})
-    square = _square(total, zero)
-    if not square:
+    total, zero, length = _add_up_words(stems)
+    if not length:
         return []
-    length = _LENGTH * square**0.5
     unpacked = map(_unpack, vectors)
-    return [(sum(map(mul, numbers, total)) - zero * surplus) / length for numbers, surplus in unpacked]
+    return [(sum(map(mul, numbers, total)) - zero * surplus) / (_LENGTH * length) for numbers, surplus in unpacked]
+
+
+@lru_cache(maxsize=5_000)  # titles and cues are compared with many texts
+def _add_up_words(stems: tuple[str, ...]) -> tuple[memoryview, int, float]:
+    """Return the sum of stems' vectors, a number that was added to each dimension, and the length of the sum."""
+    total, zero = _add_up({number: 1 for number in map(_find, stems) if number is not None})
+    return total, zero, _square(total.tolist(), zero) ** 0.5
 
 
 @lru_cache(maxsize=100)  # a text is compared with many others
