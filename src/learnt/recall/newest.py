@@ -12,7 +12,7 @@ import re
 from functools import cached_property
 
 from learnt.text.meaning import likeness
-from learnt.text.words import words
+from learnt.text.words import has_digit, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,6 +76,8 @@ def list_values(text: str) -> dict[str, set[str]]:
 def _list_given(text: str) -> dict[str, set[str]]:
     """Return the numbers that a text gives to what it names right before them: `port 5432`, `node 8`."""
     given: dict[str, set[str]] = {}
+    if not has_digit(text):
+        return given
     for name, number, _ in re.findall(_NUMBER, text[:_MAX_LETTERS]):
         for stem in words(name):
             given.setdefault(stem, set()).add(number)

@@ -28,9 +28,9 @@ _BYTES = 8
 """How many bytes of each learning a part of a block holds."""
 _MAX_PARTS = 2
 _MANY = 150_000
-_COMPARED, _MORE_COMPARED = 100, 200
+_COMPARED, _MORE_COMPARED = 80, 200
 """How many vectors are read at least, and in a store with more than `_MANY` learnings."""
-_SAMPLE = 1_000
+_SAMPLE = 400
 _MAX_KEPT = 20_000
 _IS_POSITIVE = b"0" + b"1" * 127 + b"0" * 128
 _LANES = 256

@@ -72,10 +72,15 @@ def indexed_words(text: str) -> list[str]:
 
 def numbered_words(text: str) -> list[str]:
     """Return the words that a single digit follows, each with it: `node 8`, `step 2`. No index contains them."""
-    if not any(digit in text for digit in "0123456789"):
+    if not has_digit(text):
         return []
     found = ((name.lower(), digit) for name, digit in re.findall(_NUMBERED, text))
     return [f"{stem(name)} {digit}" for name, digit in found if name not in STOP_WORDS]
+
+
+def has_digit(text: str) -> bool:
+    """Return whether a text has an ASCII digit, which is quicker than to look for a pattern with one."""
+    return any(digit in text for digit in "0123456789")
 
 
 def spell_words(text: str) -> dict[str, str]:
