@@ -192,7 +192,7 @@ class Vectors:
             }
             vectors.put(database, fresh, model=model)
             if fresh and model == MODEL:
-                learnings.renew_stamp(database)  # other processes keep the signs of these vectors by the stamp
+                database.renew_learnings_stamp()  # other processes keep the signs of these vectors by the stamp
         return len(fresh)
 
     def _note_use(self, store: Store, model: str) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from learnt import __version__
 from learnt.errors import CorruptDatabase, LearntError, TryAgain, WrongRequest, cannot_write
-from learnt.store import bulk, index, learnings, migrate
+from learnt.store import bulk, index, migrate
 from learnt.store.database import Database, newest_schema
 from learnt.store.sqlite import ENDINGS, SqliteDatabase
 from learnt.system import files
@@ -94,7 +94,6 @@ def restore(target: Database, source: Database) -> None:
             for row in source.rows(f"select * from {table}"):
                 target.insert(table, {**row, "project": target.project})
         bulk.index_project(target)
-        learnings.renew_stamp(target)
 
 
 def _purge(database: Database, delete: Callable[[Database], bool]) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from learnt.store import index
 from learnt.store.database import insert_statement
 from learnt.store.index import Filter
-from learnt.store.learnings import COLUMNS, DERIVED, Change, derive, each, make_row, renew_stamp
+from learnt.store.learnings import COLUMNS, DERIVED, Change, derive, each, make_row
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def add_imported(database: Database, learnings: Sequence[Prepared], change: Chan
         prepared.row.update(number=number, batch=batch)
     database.execute_many(_INSERT, [prepared.row for prepared in learnings])
     index.put_new(database, [prepared.entry for prepared in learnings], number=first)
-    renew_stamp(database)
+    database.renew_learnings_stamp()
 
 
 def index_anew(database: Database) -> None:
@@ -91,6 +91,7 @@ def index_project(database: Database) -> None:
         database.execute_many(_NUMBER, rows)
         index.put_new(database, [index.Entry.of(learning) for learning in some], number=first)
         first += len(some)
+    database.renew_learnings_stamp()
 
 
 def _in_batches(learnings: Iterator[Learning]) -> Iterator[list[Learning]]:

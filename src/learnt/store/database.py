@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 SEARCHED_FIELDS = ("title", *PARAGRAPHS, "tags", "cues")
-STAMP = "stamp of learnings"
+_STAMP = "stamp of learnings"
 """The counter that changes whenever a learning is added, changed or removed."""
 MIGRATIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "migrations")
 
@@ -208,9 +208,19 @@ class Database:
         """Return a counter's value; 0 if there is no such counter."""
         return int(self.value("select value from counter where project = :project and name = :name", name=name) or 0)
 
+    def learnings_stamp(self) -> int:
+        """Return a number that changes whenever any process changes the learnings of this project."""
+        return self.counter(_STAMP)
+
+    def renew_learnings_stamp(self) -> None:
+        """Within a transaction that changes a learning or the index: change the stamp."""
+        # The stamp is random, because after a restore a counter would repeat earlier values.
+        row = {"name": _STAMP, "value": int.from_bytes(os.urandom(7), "big")}
+        self.insert("counter", row, otherwise="on conflict (project, name) do update set value = :value")
+
     def kept(self) -> Kept:
         """Return what this process keeps of the learnings as they are now."""
-        stamp = self.counter(STAMP)
+        stamp = self.learnings_stamp()
         if stamp != self._kept_at:
             self._kept, self._kept_at = Kept(), stamp
         return self._kept

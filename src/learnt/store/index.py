@@ -264,6 +264,7 @@ def clear(database: Database) -> None:
     vectors.clear(database)
     for table in ("learning_trigger", "learning_name"):
         database.execute(f"delete from {table} where project = :project")
+    database.renew_learnings_stamp()
 
 
 def next_number(database: Database) -> int:

@@ -6,12 +6,11 @@ Every change to a learning is stored together with its event, in the caller's tr
 from __future__ import annotations
 
 import json
-import os
 
 from learnt.errors import InvalidValue, NotFound
 from learnt.model import CUE_FIELDS, PROGRAM, Event, Learning, Triggers, Value, new_id
 from learnt.store import index
-from learnt.store.database import STAMP, UNREADABLE, clean_row, read_json
+from learnt.store.database import UNREADABLE, clean_row, read_json
 from learnt.store.index import Filter
 from learnt.system import watched
 from learnt.text.clean import fold
@@ -79,7 +78,7 @@ def add(database: Database, learning: Learning, change: Change) -> None:
     number = index.next_number(database)
     database.insert("learning", {**row, "number": number})
     index.put_new(database, [entry], number=number)
-    renew_stamp(database)
+    database.renew_learnings_stamp()
     _append_event(database, learning, change, old={}, new=_difference(_BLANK, learning)[1])
 
 
@@ -107,7 +106,7 @@ def change(
         index.put(database, after)
     elif "vouched" in new or "status" in new:
         watched.forget(database.path)  # its names are occasions from now on, or no longer
-    renew_stamp(database)
+    database.renew_learnings_stamp()
     _append_event(database, after, change, old=old, new=new)
     return before, after
 
@@ -337,7 +336,7 @@ def stamp(database: Database) -> int:
     The number is renewed in the transaction that makes the change, under the lock that writers hold anyway. Counting
     uses does not change it: see `uses`.
     """
-    return database.counter(STAMP)
+    return database.learnings_stamp()
 
 
 def categories(database: Database) -> list[str]:
@@ -454,13 +453,6 @@ def count_without_event(database: Database) -> int:
         """
     )
     return int(count)
-
-
-def renew_stamp(database: Database) -> None:
-    """Within a transaction that changes a learning: change the stamp."""
-    # The stamp is random, because after a restore a counter would repeat earlier values.
-    row = {"name": STAMP, "value": int.from_bytes(os.urandom(7), "big")}
-    database.insert("counter", row, otherwise="on conflict (project, name) do update set value = :value")
 
 
 def _difference(before: Learning, after: Learning) -> tuple[dict[str, Any], dict[str, Any]]:

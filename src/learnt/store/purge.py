@@ -44,7 +44,7 @@ def find_topic_file(database: Database, id: str) -> str:
 def purge_learning(database: Database, id: str) -> None:
     """Delete a learning with its events, injections and marks, and the copies of its texts in tasks and reports."""
     database.lock_words()
-    learnings.renew_stamp(database)
+    database.renew_learnings_stamp()
     black_out(database, texts_ever(database, id))
     regenerations.forget(database, id)
     index.remove(database, id)
