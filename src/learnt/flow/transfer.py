@@ -28,13 +28,15 @@ from learnt.text.triggers import refuse_wild_patterns
 from learnt.weigh import confidence
 from learnt.weigh.confidence import NOBODY, PERSON, STATEMENT_FIELDS, after_agents_edit, is_persons
 
-_BATCH = 4_000
+_BATCH = 2_000
 TEMPLATE_TAG = "template"
 # Included templates: common learnings to start a project with, as Markdown entries.
 _TEMPLATES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "templates")
 # What an import takes over of a file whose claims are not believed: what the learnings say, and when.
 _TAKEN_OVER = ("id", *STATEMENT_FIELDS, "goal", "task", "discovery", "commit", "created_at", "updated_at")
 _RETIRING = ("status", "superseded_by")
+_MODEST = frozenset((*_TAKEN_OVER, *_RETIRING))  # a record with these fields alone claims nothing
+_STORED = tuple(name for name in Learning.fields if name not in PLACE)
 _OUTCOMES = ("added", "updated", "unchanged", "kept")
 _OWN_TEMPLATE_FIELDS = (*STATEMENT_FIELDS, "confidence", "pinned")
 
@@ -350,7 +352,7 @@ def _prepare(batch: _Batch, *, as_is: bool) -> list[tuple[Any, ...]]:
         # Entries without a time keep the order in which the file lists them.
         now = batch.now + place
         learning = _check(record, now=now, number=batch.first + place)
-        if not as_is:
+        if not as_is and not record.keys() <= _MODEST:
             learning = _read_record(_without_claims(record, known=False), now=now)
         prepared.append(Prepared.of(learning).as_plain())
     return prepared
@@ -371,7 +373,7 @@ def _check(record: dict[str, Any], *, now: int, number: int) -> Learning:
 
 def _read_record(record: dict[str, Any], *, now: int) -> Learning:
     stated = {name: value for name, value in record.items() if name not in PLACE}
-    fields = read_fields(stated, allowed=tuple(name for name in Learning.fields if name not in PLACE))
+    fields = read_fields(stated, allowed=_STORED)
     refuse_wild_patterns(fields)
     if "id" not in fields:
         # The id depends on the text alone, so importing the same file again adds nothing.

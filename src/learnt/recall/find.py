@@ -15,7 +15,6 @@ nothing here reads the clock or the settings.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
 
@@ -153,7 +152,7 @@ def measure(sources: Sequence[Source], situation: Situation, which: Filter, id: 
 def weigh_cue(sources: Sequence[Source], cue: str) -> tuple[float, float]:
     """Return the weight of all words that a learning would share with a text if it had this cue, and of the rarest."""
     wanted = [*dict.fromkeys(words(cue))]
-    total = _add_up([index.counts(source.database, wanted) for source in sources])
+    total = index.add_up([index.counts(source.database, wanted) for source in sources])
     weights = [
         EVERYDAY_WEIGHT if word in EVERYDAY else weigh_word(word, total.frequencies.get(word, 0) + 1, total.learnings)
         for word in wanted
@@ -222,7 +221,7 @@ class _Search:
         self._query = Query(situation.text)
         self._counts = [index.counts(source.database, _with_joined(self._query.words)) for source in sources]
         forms = self._find_forms()
-        self._total = _add_up(self._counts)
+        self._total = index.add_up(self._counts)
         in_index = dict.fromkeys(form for word in self._query.words for form in forms.get(word, (word,)))
         self._wanted = choose_significant([*in_index], self._total.frequencies)
         self._sentences = [
@@ -571,20 +570,6 @@ def _rank_by_score(one: _Found) -> tuple[object, ...]:
 def _rank_by_strength(one: _Found) -> tuple[object, ...]:
     candidate = one.candidate
     return (not one.trigger, -one.strength, -candidate.confidence, -candidate.created_at, candidate.id)
-
-
-def _add_up(every: Sequence[Counts]) -> Counts:
-    """Return the counts of several stores as if they were one."""
-    if len(every) == 1:
-        return every[0]
-    frequencies: Counter[str] = Counter()
-    for counts in every:
-        frequencies.update(counts.frequencies)
-    return index.Counts(
-        learnings=sum(counts.learnings for counts in every),
-        words=sum(counts.words for counts in every),
-        frequencies=frequencies,
-    )
 
 
 def _with_frequencies(counts: Counts, more: Mapping[str, int]) -> Counts:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from functools import lru_cache
+from itertools import chain
 
 from learnt.errors import InvalidValue, LearntError, NewerDatabase
 from learnt.model import PARAGRAPHS
@@ -75,7 +76,7 @@ def insert_statement(table: str, row: Collection[str], otherwise: str = "") -> s
 class CutWords:
     """The words of one learning, in the order of `SEARCHED_FIELDS`."""
 
-    __slots__ = ("by_field", "learning", "length", "number")
+    __slots__ = ("by_field", "distinct", "learning", "length", "number")
 
     def __init__(self, learning: str, by_field: list[list[str]], length: int) -> None:
         self.learning = learning
@@ -84,10 +85,8 @@ class CutWords:
         self.by_field = by_field
         self.length = length
         """How many words the text has, without the additional forms of identifiers."""
-
-    def distinct(self) -> dict[str, None]:
-        """Return the words of all fields, each once, in order."""
-        return {word: None for words in self.by_field for word in words}
+        self.distinct = [*dict.fromkeys(chain.from_iterable(by_field))]
+        """The words of all fields, each once, in order."""
 
 
 class WordMatch:

@@ -7,6 +7,8 @@ words; the caller ranks the candidates by one rule.
 from __future__ import annotations
 
 import json
+from collections import Counter
+from itertools import chain
 
 from learnt.errors import WrongRequest
 from learnt.model import KINDS, PARAGRAPHS, STATUSES, Learning, Value
@@ -15,7 +17,7 @@ from learnt.store.database import SEARCHED_FIELDS, CutWords, insert_statement
 from learnt.system import watched
 from learnt.text.meaning import DIMENSIONS, MODEL, embed_in_order
 from learnt.text.triggers import anchor_of, list_names
-from learnt.text.words import JOINED, indexed_words
+from learnt.text.words import count_joined, indexed_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -201,9 +203,9 @@ class Entry:
         """Return a learning's entry."""
         by_field = [indexed_words(text_of(learning, field)) for field in FIELDS]
         # The length includes only the words of the text, not the additional forms of identifiers.
-        own = [word for words in by_field for word in words if not word.startswith(JOINED)]
-        cut, by_name = CutWords(learning.id, by_field, len(own)), dict(zip(FIELDS, by_field, strict=True))
-        vector = embed_in_order([word for field in _ABOUT_FIRST for word in by_name[field]])
+        length = sum(len(words) - count_joined(words) for words in by_field)
+        cut, by_name = CutWords(learning.id, by_field, length), dict(zip(FIELDS, by_field, strict=True))
+        vector = embed_in_order(chain.from_iterable([by_name[field] for field in _ABOUT_FIRST]))
         names = list_names(learning.title, learning.action) or list_names(learning.observation)
         return cls(cut, vector, _trigger_rows(learning), [*names])
 
@@ -293,6 +295,20 @@ def counts(database: Database, wanted: Sequence[str]) -> Counts:
     learnings, length = kept.corpus
     frequencies = {word: count for word in wanted if (count := kept.frequencies[word])}
     return Counts(learnings=learnings, words=length, frequencies=frequencies)
+
+
+def add_up(every: Sequence[Counts]) -> Counts:
+    """Return the counts of several stores as if they were one."""
+    if len(every) == 1:
+        return every[0]
+    frequencies: Counter[str] = Counter()
+    for some in every:
+        frequencies.update(some.frequencies)
+    return Counts(
+        learnings=sum(some.learnings for some in every),
+        words=sum(some.words for some in every),
+        frequencies=frequencies,
+    )
 
 
 def complete_words(database: Database, beginnings: Sequence[str], *, most: int) -> dict[str, dict[str, int]]:

@@ -15,6 +15,8 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections import Counter
+from itertools import chain
 
 import apsw
 
@@ -194,10 +196,7 @@ class SqliteDatabase(Database):
         return self._word_index
 
     def put_words(self, entries: Sequence[CutWords]) -> None:
-        counts: dict[str, int] = {}
-        for entry in entries:
-            for word in entry.distinct():
-                counts[word] = counts.get(word, 0) + 1
+        counts = Counter(chain.from_iterable(entry.distinct for entry in entries))
         try:
             letters = self._words.count(counts)
             self._words.put(entries, letters)

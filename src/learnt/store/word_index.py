@@ -103,12 +103,11 @@ class WordIndex:
             for entry in entries
         ]
         self._connection.executemany("insert into learning_words (number, words, length) values (?, ?, ?)", rows)
-        numbers = {
-            word: str(next(decode(letters[word]))) for word in {word for entry in entries for word in entry.distinct()}
-        }
+        distinct = {word for entry in entries for word in entry.distinct}
+        numbers = {word: str(next(decode(letters[word]))) for word in distinct}
         self._connection.executemany(
             "insert into learning_index (rowid, words) values (?, ?)",
-            [(entry.number, " ".join([numbers[word] for word in entry.distinct()])) for entry in entries],
+            [(entry.number, " ".join([numbers[word] for word in entry.distinct])) for entry in entries],
         )
 
     def remove(self, number: int) -> tuple[list[str], int] | None:

@@ -74,7 +74,7 @@ def embed(stems: Iterable[str], weights: Mapping[str, float] | None = None) -> b
 
 def embed_in_order(stems: Iterable[str]) -> bytes | None:
     """Return the vector of a text that says first what it is about: a word counts less the later it first occurs."""
-    numbers = dict.fromkeys(number for number in map(_find, stems) if number is not None)
+    numbers = [number for number in dict.fromkeys(map(_find, stems)) if number is not None]
     return _embed_counted({number: _WHOLE * _HALF_AT // (_HALF_AT + place) for place, number in enumerate(numbers)})
 
 
@@ -93,12 +93,12 @@ def _add_up(counted: Mapping[int, int]) -> tuple[memoryview, int]:
     return lanes, 128 * sum(counted.values())
 
 
-@lru_cache(maxsize=20_000)
+@lru_cache(maxsize=50_000)
 def _find(stem: str) -> int | None:
     return _open_table().find(stem)
 
 
-@lru_cache(maxsize=10_000)
+@lru_cache(maxsize=20_000)  # of 0.8 kB each
 def _read_lanes(number: int) -> int:
     """Return a stem's vector as one number with 32 bits for each dimension, which has 128 added to it."""
     lanes = bytearray(4 * DIMENSIONS)

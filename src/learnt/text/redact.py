@@ -77,7 +77,8 @@ def redact_line(text: str, limit: int) -> tuple[str, int]:
     # Redacted before folding, because some secrets have several lines, and after it, because a name and its value may
     # have been on two.
     safe, count = redact(clean(text))
-    safe, more = redact(fold(safe))
+    folded = fold(safe)
+    safe, more = redact(folded) if folded != safe else (safe, 0)
     return (safe[:limit].rstrip() if len(text) <= limit < len(safe) else safe), count + more
 
 

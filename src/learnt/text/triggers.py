@@ -318,8 +318,8 @@ def list_names(*texts: str) -> list[str]:
     """Return the distinctive identifiers that texts name, the most distinctive first, at most `MAX_NAMES`."""
     found: dict[str, None] = {}
     for text in texts:
-        for chain in re.findall(_CHAIN, _drop_snippets(text)):
-            for name in _list_distinctive(chain.replace("::", ".")):
+        for chain in _find_chains(_drop_snippets(text)):
+            for name in _list_distinctive(chain):
                 found[name] = None
     return sorted(found, key=len, reverse=True)[:MAX_NAMES]
 
@@ -331,9 +331,14 @@ def _drop_snippets(text: str) -> str:
 
 def list_mentioned(text: str) -> set[str]:
     """Return every run of segments in the identifiers of a text that may be a distinctive name."""
-    chains = {chain.replace("::", ".") for chain in re.findall(_CHAIN, text)}
-    runs = {run for chain in chains for run in _list_runs(chain)}
+    runs = {run for chain in {*_find_chains(text)} for run in _list_runs(chain)}
     return {run for run in runs if len(run) >= _MIN_NAME_LENGTH and _may_be_name(run)}
+
+
+def _find_chains(text: str) -> list[str]:
+    """Return the words that dots join in a text, and single words; without lower-case words, which name nothing."""
+    chains = re.findall(_CHAIN, text)
+    return [chain.replace("::", ".") for chain in chains if not (chain.islower() and chain.isalpha())]
 
 
 def find_anchor(name: str) -> str:

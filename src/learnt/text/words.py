@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 
 # Letters and digits, joined by dots, dashes and underscores; `c++`, `c#` and `f#` are names, too.
 _CHUNK = re.compile(r"\w+(?:[-.]+\w+)*(?:\+\+|#(?!\w))?")
@@ -62,12 +62,17 @@ STOP_WORDS = frozenset(
 
 def words(text: str) -> list[str]:
     """Return the words of a text in order, with repetitions."""
-    return [word for chunk in _find_chunks(text) for word in _split_chunk(chunk)]
+    return [*chain.from_iterable(map(_split_chunk, _find_chunks(text)))]
 
 
 def indexed_words(text: str) -> list[str]:
     """Return the words by which a text is found: its words, and the joined parts of its identifiers."""
-    return [word for chunk in _find_chunks(text) for word in _index_chunk(chunk)]
+    return [*chain.from_iterable(map(_index_chunk, _find_chunks(text)))]
+
+
+def count_joined(words: Iterable[str]) -> int:
+    """Return how many of the words by which a text is found are joined parts."""
+    return f" {' '.join(words)}".count(f" {JOINED}")  # faster than to look at each word
 
 
 def numbered_words(text: str) -> list[str]:
