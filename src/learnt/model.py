@@ -48,6 +48,9 @@ STATUSES = ("proposed", "active", "hidden", "archived", "superseded")
 _NAMES = ("domain", "category", "discovery", "commit", "task", "author", "visibility")
 _LENGTHS = {**dict.fromkeys(PARAGRAPHS, TEXT_LIMIT), **dict.fromkeys(_NAMES, TITLE_LIMIT)}
 _LENGTHS |= dict.fromkeys(("loaded_from", "topic_file"), TRIGGER_LIMIT)
+# The lists of words of a learning: what one of them is called, and how many there may be.
+_WORDS = {field: (field.replace("_", " ").removesuffix("s"), most) for field, most in CUE_FIELDS.items()}
+_WORDS |= {"tags": ("tag", TAG_LIMIT), "replaces": ("replaced learning", TAG_LIMIT)}
 _CHOICES = {"kind": KINDS, "polarity": POLARITIES, "origin": ORIGINS, "vouched": VOUCHERS, "status": STATUSES}
 TASK_STATUSES = ("waiting", "ready", "running", "done", "failed", "escalated", "cancelled")
 RESULTS, ASKERS = ("done", "failed", "incomplete", "interrupted"), ("", "hook", "prompt", "tool", "person")
@@ -322,10 +325,8 @@ class Learning(Value):
         values = self.__dict__
         for field, limit in _LENGTHS.items():
             _check_length(field, values[field], limit)
-        _check_words("tag", self.tags, TITLE_LIMIT)
-        for field, most in CUE_FIELDS.items():
-            _check_words(field.replace("_", " ").removesuffix("s"), values[field], TITLE_LIMIT, most=most)
-        _check_words("replaced learning", self.replaces, TITLE_LIMIT)
+        for field, (name, most) in _WORDS.items():
+            _check_words(name, values[field], TITLE_LIMIT, most=most)
         check_goal(self.goal)
         for field, choices in _CHOICES.items():
             check_choice(field, values[field], choices)

@@ -232,7 +232,8 @@ class _Search:
         self._weights = self._weigh_words()
         self._common = [word for word in self._weights if self._total.frequencies.get(word)]
         self._vector = self._query.embed_whole(selectivity_of(self._query.words, self._total))
-        self._matcher = SituationMatcher(situation)
+        self._situation = situation
+        self._matcher: SituationMatcher | None = None
         self._most = max(_MIN_CANDIDATES, *(3 * part.limit for part in parts), 0)
         self._vectors = self._list_vectors() if self._vector is not None else []
         self._found: dict[str, _Found] = {}
@@ -307,7 +308,7 @@ class _Search:
     def _search_source(self, number: int) -> None:
         """Find the candidates of a store."""
         database = self._sources[number].database
-        triggers = index.find_by_triggers(database, self._matcher.anchors(), self._matcher.matches, self._which)
+        triggers = self._find_triggered(database)
         meanings = [(self._vector, MODEL)] if self._vector is not None and self._semantic_weight else []
         meanings += [(self._encoded.vector, self._encoded.model)] if self._encoded else []
         by_words, alike = self._find(number, self._which, most=self._most, meanings=meanings)
@@ -318,6 +319,13 @@ class _Search:
         for candidate in (*found.values(), *index.read_candidates(database, others, self._common)):
             if candidate.id not in self._found:  # otherwise it is a copy of a learning in another store
                 self._found[candidate.id] = _Found(candidate, number, triggers.get(candidate.id, ""))
+
+    def _find_triggered(self, database: Database) -> dict[str, str]:
+        """Return the ids of the learnings in a store with a matching trigger, each with its trigger."""
+        if not index.has_triggers(database):
+            return {}
+        self._matcher = self._matcher or SituationMatcher(self._situation)
+        return index.find_by_triggers(database, self._matcher.anchors(), self._matcher.matches, self._which)
 
     def _find(
         self, number: int, which: Filter, *, most: int, meanings: Sequence[tuple[bytes, str]] = ()

@@ -16,7 +16,7 @@ from learnt.text.words import numbered_words, words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from learnt.store.index import Counts
 
@@ -52,7 +52,7 @@ class Query:
         self.text = text = drop_foreign_lines(beginning_and_end(text, _MAX_TEXT_LENGTH))
         self.words = tuple(dict.fromkeys(words(text)))
         """The distinct words of the text, in order; for a very long text, those of its beginning and its end."""
-        self.sentences = [found for found in dict.fromkeys(map(_read_sentence, _split(text))) if found]
+        self.sentences = [found for found in dict.fromkeys(_read_sentences(text, self.words)) if found]
         """The distinct words of each sentence, also with their numbers; a sentence that is repeated counts once."""
         self.numbered = frozenset(word for sentence in self.sentences for word in sentence if " " in word)
         """The words with numbers, such as `node 8`."""
@@ -74,9 +74,12 @@ class Query:
         return self._vectors[sentence]
 
 
-def _read_sentence(text: str) -> frozenset[str]:
-    numbered = (word for word in numbered_words(text) if word.partition(" ")[0] not in EVERYDAY)
-    return frozenset((*words(text), *numbered))
+def _read_sentences(text: str, in_text: tuple[str, ...]) -> Iterator[frozenset[str]]:
+    """Yield the words of each sentence of a text with these words."""
+    sentences = _split(text)
+    for sentence in sentences:
+        numbered = (word for word in numbered_words(sentence) if word.partition(" ")[0] not in EVERYDAY)
+        yield frozenset((*(words(sentence) if len(sentences) > 1 else in_text), *numbered))
 
 
 def _split(text: str) -> list[str]:

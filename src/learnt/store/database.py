@@ -110,11 +110,13 @@ class WordMatch:
 class Kept:
     """What a process that searches again keeps of the learnings, as long as no process changes one."""
 
-    __slots__ = ("completions", "corpus", "frequencies", "signs", "vectors")
+    __slots__ = ("completions", "corpus", "frequencies", "has_triggers", "signs", "vectors")
 
     def __init__(self) -> None:
         self.corpus: tuple[int, int] | None = None
         """How many learnings are indexed, and how many words they have."""
+        self.has_triggers: bool | None = None
+        """Whether any learning has a trigger."""
         self.frequencies: dict[str, int] = {}
         """How many learnings contain a word, also for words that none contains."""
         self.completions: dict[tuple[str, int], dict[str, int]] = {}
@@ -145,7 +147,7 @@ class Database:
         self.read_only = False
         self.unreadable: dict[str, str] = {}
         """Why rows were set aside, by what they are."""
-        self._kept = Kept()
+        self.kept = Kept()
         self._kept_at: int | None = None
 
     def readable(self, make: Callable[[Row], Noun], rows: Iterable[Row], noun: str) -> list[Noun]:
@@ -217,12 +219,15 @@ class Database:
         row = {"name": _STAMP, "value": int.from_bytes(os.urandom(7), "big")}
         self.insert("counter", row, otherwise="on conflict (project, name) do update set value = :value")
 
-    def kept(self) -> Kept:
-        """Return what this process keeps of the learnings as they are now."""
+    def renew_kept(self) -> Kept:
+        """Forget what this process keeps of learnings if any process has changed one; return what it keeps.
+
+        A search does so before it uses `kept`.
+        """
         stamp = self.learnings_stamp()
         if stamp != self._kept_at:
-            self._kept, self._kept_at = Kept(), stamp
-        return self._kept
+            self.kept, self._kept_at = Kept(), stamp
+        return self.kept
 
     def count(self, name: str, number: int = 1) -> None:
         """Within a transaction: add a number to a counter."""

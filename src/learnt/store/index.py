@@ -281,7 +281,7 @@ def _number_of(database: Database, id: str) -> int:
 
 def counts(database: Database, wanted: Sequence[str]) -> Counts:
     """Return the counts that are needed to weigh these words."""
-    kept = database.kept()
+    kept = database.renew_kept()
     if kept.corpus is None:
         corpus = database.row("select learnings, words from corpus where project = :project")
         kept.corpus = (corpus["learnings"], corpus["words"]) if corpus else (0, 0)
@@ -316,7 +316,7 @@ def complete_words(database: Database, beginnings: Sequence[str], *, most: int) 
 
     At most so many words are returned for each beginning, the most frequent ones.
     """
-    kept = database.kept().completions
+    kept = database.kept.completions
     if len(kept) > _MAX_KEPT_WORDS:
         kept.clear()
     unknown = [beginning for beginning in beginnings if (beginning, most) not in kept]
@@ -366,6 +366,7 @@ def find(
     searched for words first, and all if that finds too few. `meanings` are vectors, each with its model; the learnings
     are returned in the order of the likeness to the first, then to the second. All are read together.
     """
+    database.renew_kept()
     candidates = _Candidates(database, which, wanted)
     ranked = database.rank_words(weights, limit=limit, newest=newest) if weights else []
     alike: list[list[int]] = []
@@ -472,6 +473,15 @@ def _read(
 def read_vectors(database: Database, ids: Sequence[str], *, model: str = MODEL) -> dict[str, bytes]:
     """Return the vectors of learnings, by id; a learning without words has none of the embedded table."""
     return vectors.read(database, ids, model=model)
+
+
+def has_triggers(database: Database) -> bool:
+    """Return whether any learning has a trigger: many stores have none."""
+    if database.kept.has_triggers is None:
+        database.kept.has_triggers = database.has(
+            "select 1 as found from learning_trigger where project = :project limit 1"
+        )
+    return database.kept.has_triggers
 
 
 def find_by_triggers(

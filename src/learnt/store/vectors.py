@@ -167,7 +167,7 @@ def read_by_number(database: Database, numbers: Sequence[int], model: str, lengt
     """Return the vectors of learnings, by number; a vector of another length is not one of this model."""
     if model != MODEL:
         return _read_by_number(database, numbers, model, length)
-    kept = database.kept().vectors
+    kept = database.kept.vectors
     if len(kept) > _MAX_KEPT:
         kept.clear()
     kept |= _read_by_number(database, [number for number in numbers if number not in kept], model, length)
@@ -240,7 +240,7 @@ def _fits_of(database: Database, vector: bytes, parts: int, model: str) -> bytes
 
 def _keep_columns(database: Database, parts: int) -> list[bytes]:
     """Return the signs of the embedded table's vectors as this process keeps them."""
-    kept = database.kept().signs
+    kept = database.kept.signs
     if parts not in kept:
         kept[parts] = _read_columns(database, parts, MODEL)
     return kept[parts]

@@ -10,6 +10,7 @@ Very large numbers need two characters, which stand for nothing by themselves.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from functools import partial
 
 from learnt.store.database import WordMatch
@@ -140,12 +141,12 @@ class WordIndex:
     def rank(self, weights: Mapping[str, float], *, floor: int, limit: int) -> list[int]:
         """Return the numbers of the learnings that match the words best; if `limit` is -1, of all that match any."""
         letters = self._look_up(weights)
-        scores: dict[str, float] = {}
+        scores: defaultdict[str, float] = defaultdict(float)
         for word, weight in weights.items():
             token = str(next(decode(letters[word]))) if word in letters else None
             for (numbers,) in self._connection.execute(_POSTINGS, (token, floor)) if token else ():
                 for number in numbers.split(",") if numbers else ():
-                    scores[number] = scores.get(number, 0.0) + weight
+                    scores[number] += weight
         least = sorted(scores.values(), reverse=True)[limit - 1] if 0 < limit < len(scores) else 0.0
         best = sorted([(score, int(number)) for number, score in scores.items() if score >= least], reverse=True)
         return [number for _, number in best[: limit if limit >= 0 else None]]

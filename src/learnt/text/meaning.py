@@ -83,14 +83,14 @@ def _embed_counted(counted: Mapping[int, int]) -> bytes | None:
     if not counted:
         return None
     total, zero = _add_up(counted)
-    return _scale(total.tolist(), zero)
+    return _scale(total, zero)
 
 
-def _add_up(counted: Mapping[int, int]) -> tuple[memoryview, int]:
+def _add_up(counted: Mapping[int, int]) -> tuple[list[int], int]:
     """Return the sum of rows that count as much as is said, and a number that was added to each dimension."""
     total = sum([count * _read_lanes(number) for number, count in counted.items()])
     lanes = memoryview(total.to_bytes(4 * DIMENSIONS, "little")).cast("I")
-    return lanes, 128 * sum(counted.values())
+    return lanes.tolist(), 128 * sum(counted.values())
 
 
 @lru_cache(maxsize=50_000)
@@ -167,10 +167,10 @@ def liken_words(stems: tuple[str, ...], vectors: Iterable[bytes]) -> list[float]
 
 
 @lru_cache(maxsize=5_000)  # titles and cues are compared with many texts
-def _add_up_words(stems: tuple[str, ...]) -> tuple[memoryview, int, float]:
+def _add_up_words(stems: tuple[str, ...]) -> tuple[list[int], int, float]:
     """Return the sum of stems' vectors, a number that was added to each dimension, and the length of the sum."""
     total, zero = _add_up({number: 1 for number in map(_find, stems) if number is not None})
-    return total, zero, _square(total.tolist(), zero) ** 0.5
+    return total, zero, _square(total, zero) ** 0.5
 
 
 @lru_cache(maxsize=100)  # a text is compared with many others
