@@ -49,8 +49,8 @@ _NAMES = ("domain", "category", "discovery", "commit", "task", "author", "visibi
 _LENGTHS = {**dict.fromkeys(PARAGRAPHS, TEXT_LIMIT), **dict.fromkeys(_NAMES, TITLE_LIMIT)}
 _LENGTHS |= dict.fromkeys(("loaded_from", "topic_file"), TRIGGER_LIMIT)
 # The lists of words of a learning: what one of them is called, and how many there may be.
-_WORDS = {field: (field.replace("_", " ").removesuffix("s"), most) for field, most in CUE_FIELDS.items()}
-_WORDS |= {"tags": ("tag", TAG_LIMIT), "replaces": ("replaced learning", TAG_LIMIT)}
+_WORDS = {"tags": ("tag", TAG_LIMIT), "replaces": ("replaced learning", TAG_LIMIT)}
+_WORDS |= {field: (field.replace("_", " ").removesuffix("s"), most) for field, most in CUE_FIELDS.items()}
 _CHOICES = {"kind": KINDS, "polarity": POLARITIES, "origin": ORIGINS, "vouched": VOUCHERS, "status": STATUSES}
 TASK_STATUSES = ("waiting", "ready", "running", "done", "failed", "escalated", "cancelled")
 RESULTS, ASKERS = ("done", "failed", "incomplete", "interrupted"), ("", "hook", "prompt", "tool", "person")
@@ -88,9 +88,7 @@ class Value(metaclass=_ValueType):
                 raise TypeError(f"{kind.__name__} needs `{missing[0]}`")
             unknown = next(field for field in fields if field not in kind.fields)
             raise TypeError(f"{kind.__name__} has no field `{unknown}`")
-        object.__setattr__(
-            self, "__dict__", values
-        )  # all fields at once, because building a brief creates some hundred values
+        object.__setattr__(self, "__dict__", values)  # all at once: a brief creates some hundred values
         self.check()
 
     def check(self) -> None:
@@ -217,7 +215,7 @@ def _check_length(name: str, text: str, limit: int) -> None:
         raise InvalidValue(length, hint=f"shorten {name}: a learning is a statement, not an archive")
 
 
-def _check_words(name: str, words: tuple[str, ...], limit: int, *, most: int = TAG_LIMIT) -> None:
+def _check_words(name: str, words: tuple[str, ...], limit: int, most: int = TAG_LIMIT) -> None:
     if len(words) > most:
         raise InvalidValue(f"{len(words)} entries for {name}", hint=f"at most {most} are allowed")
     for word in words:
@@ -326,7 +324,8 @@ class Learning(Value):
         for field, limit in _LENGTHS.items():
             _check_length(field, values[field], limit)
         for field, (name, most) in _WORDS.items():
-            _check_words(name, values[field], TITLE_LIMIT, most=most)
+            if values[field]:
+                _check_words(name, values[field], TITLE_LIMIT, most)
         check_goal(self.goal)
         for field, choices in _CHOICES.items():
             check_choice(field, values[field], choices)
