@@ -6,11 +6,10 @@ candidates. Learnings that mean something similar are found without any common w
 
 A hit has two figures. Its `score`, at most 1, orders a search: BM25 in relation to the best candidates and likeness of
 meaning, added with weights, and a little of the score of what was learnt right before or after it; an encoder's vectors
-can replace those of the embedded table. Of two like statements with different values the newer comes first
-(`newest.py`). Its `relevance` decides
-about a brief: the probability that it is wanted (`relevance.py`), always by the embedded table. All stores count as
-one, so that a hit in one store can be compared with a hit in another. The same arguments always produce the same order:
-nothing here reads the clock or the settings.
+count beside those of the embedded table. Of two like statements with different values the newer comes first
+(`newest.py`). Its `relevance` decides about a brief: the probability that it is wanted (`relevance.py`), always by the
+embedded table. All stores count as one, so that a hit in one store can be compared with a hit in another. The same
+arguments always produce the same order: nothing here reads the clock or the settings.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ SEMANTIC_WEIGHT = 0.65
 ENCODER_WEIGHT = 0.7
 _USUAL = 10  # BM25 is related to the mean of so many best candidates: one exceptional match must not devalue the others
 _POWER, _SCALE = 1.5, 2.0  # of likeness: the best candidates of a search then have about 1, as by words
-_ENCODER_SCALE = 1.5
+_POWER_WITH_ENCODER = 2
 _TABLE_SHARE = 0.3  # how much the table counts beside an encoder: together they find more than either alone
 _REST = 0.1  # how much the encoder's likeness of the least like candidate counts
 _NEIGHBOURS, _NEIGHBOUR_WEIGHT = 2, 0.1  # what was learnt one after the other is often about the same work
@@ -428,8 +427,9 @@ class _Search:
             one.alike = encoded.get(id, min(most, scale * one.likeness))
         floor = _floor_of([one.alike for one in self._found.values()])
         for one in self._found.values():
-            by_encoder = _ENCODER_SCALE * max(0.0, one.alike - floor) / (1 - floor) if floor < 1 else 0.0
-            one.by_meaning = _TABLE_SHARE * one.by_meaning + (1 - _TABLE_SHARE) * by_encoder
+            by_encoder = max(0.0, one.alike - floor) / (1 - floor) if floor < 1 else 0.0
+            both = _TABLE_SHARE * one.likeness + (1 - _TABLE_SHARE) * by_encoder
+            one.by_meaning = _SCALE * both**_POWER_WITH_ENCODER
 
     def _read_encoded(self, encoded: Encoded) -> dict[str, float]:
         """Return how like the candidates are by the encoder's vectors; candidates without one are left out."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from learnt.model import Learning
 
-_MIN_LIKENESS = 0.6
+_MIN_LIKENESS = 0.65
 _MAX_LETTERS = 600  # a longer text says further things, with numbers of their own
 _NUMBER = r"(?:([^\W\d_]+)\W{1,3})?\bv?(\d+(?:[.,:]\d+)*)\s?(%|[^\W\d_]+)?"
 # What texts call a number with such a sign, or next to such a word.
