@@ -14,6 +14,7 @@ from learnt import Memory
 from learnt.errors import ModelFailed, WrongRequest
 from learnt.flow import vectors as flow
 from learnt.flow.vectors import Vectors, measure_progress, text_to_encode
+from learnt.llm.calls import TIMEOUT
 from learnt.llm.encoders import EncoderName
 from learnt.model import Learning
 from learnt.recall.find import ENCODER_WEIGHT, SEMANTIC_WEIGHT
@@ -206,6 +207,22 @@ class TestWorker:
         stub.fail_after = None
         assert build(memory) == 150 - progress.done
         assert build(memory) == 0
+
+    def test_a_run_without_time_for_another_batch_ends_without_a_failure(
+        self, memory: Memory, use: Use, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        memory.add_all([{"title": f"Makefile rule {number} wants tabs"} for number in range(150)])
+        real, calls = flow._embed, []
+
+        def answer_once(*arguments: object, **named: object) -> object:
+            calls.append(arguments)
+            if len(calls) == 2:
+                raise ModelFailed("the encoder did not answer", hint="", result=TIMEOUT, is_temporary=True)
+            return real(*arguments, **named)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(flow, "_embed", answer_once)
+        assert build(memory) == 64
+        assert build(memory) == 150 - 64
 
     def test_a_changed_learning_gets_another_vector(self, memory: Memory, use: Use) -> None:
         first = add_all(memory)[0]

@@ -193,6 +193,7 @@ def test_people_read_a_short_table(sqlite_memory: Memory, learnt: Learnt) -> Non
     assert "a brief's bar of" in learnt("search", "drawer", "--why").out
     assert "features" in json.loads(learnt("search", "drawer", "--json").out)[0]
     assert "others match better" in learnt("search", "drawer", "--limit", "1", "--why-not", prices).out
+    assert NOTHING_IN_COMMON in learnt("search", "drawer", "--why-not", prices).out
     assert learnt("explain", brief, "--why-not", "learn_none").code != 0
     assert learnt("explain", brief, "--why-not", prices, "--replay").code == 2
 

@@ -20,7 +20,7 @@ from learnt.errors import LearntError, ModelFailed
 from learnt.flow.background import start_worker
 from learnt.flow.context import Context
 from learnt.flow.model_calls import CallRecorder
-from learnt.llm.calls import DONE, ModelRequest, Provider
+from learnt.llm.calls import DONE, TIMEOUT, ModelRequest, Provider
 from learnt.llm.encoders import Encoder, EncoderAnswer, EncoderName, open_encoder
 from learnt.model import Learning, Value
 from learnt.recall.find import Encoded
@@ -172,7 +172,12 @@ class Vectors:
         while lacking and time.monotonic() < deadline:
             batch = [*learnings.get_all(database, [*lacking]).values()]
             limit_s = max(0.1, min(_BATCH_LIMIT_S, deadline - time.monotonic()))
-            answer = _embed(self._context, encoder, [text_to_encode(one) for one in batch], limit_s=limit_s)
+            try:
+                answer = _embed(self._context, encoder, [text_to_encode(one) for one in batch], limit_s=limit_s)
+            except ModelFailed as error:
+                if made and error.result == TIMEOUT and limit_s < _BATCH_LIMIT_S:
+                    break  # it works, but little time was left for this batch: the next run makes it
+                raise
             made += self._store(store, encoder.model, batch, answer.vectors)
             after = max(lacking.values())
             lacking = vectors.list_lacking(database, encoder.model, after=after, limit=_BATCH)

@@ -44,7 +44,7 @@ from learnt.weigh.confidence import is_trusted
 
 GIVEN, LISTED, LEFT_OUT, NOT_CONSIDERED = "given", "listed", "left out", "not considered"
 FOUND, NOT_FOUND = "found", "not found"
-NOTHING_IN_COMMON = "it has no word, no meaning and no trigger in common with the task"
+NOTHING_IN_COMMON = "it has no word, no meaning and no trigger in common with the text"
 OTHERS_FIT = "not relevant enough to be considered: others fit better"
 CHANGED_SINCE = "today it would be considered: it, or what else is known, has changed since"
 _LIKE = "a person who vouches for it"
@@ -172,7 +172,8 @@ class Why:
         )
         answer = WhyNot(learning=learning, verdict=FOUND if place else NOT_FOUND, bar=context.settings.brief_relevance)
         answer = self._add_best(answer, [(situation, "")], request.query)
-        reason = f"in place {place}" if place else _why_not_searched(request, learning) or "others match better"
+        missed = "others match better" if len(found) >= request.limit else NOTHING_IN_COMMON
+        reason = f"in place {place}" if place else _why_not_searched(request, learning) or missed
         return answer.replace(reason=reason, is_measured_now=False)
 
     def _answer_from(self, entry: Mapping[str, Any], brief: Brief, answer: WhyNot) -> WhyNot:

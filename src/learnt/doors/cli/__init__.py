@@ -71,7 +71,7 @@ _TABLE = {
         ("add", "learnings", "Add a learning"),
         ("list", "learnings", "List learnings, newest first"),
         ("show", "learnings", "Show learnings.md, or one learning in full"),
-        ("search", "learnings", "Find learnings by words and triggers"),
+        ("search", "learnings", "Find learnings by words, meaning and triggers"),
         ("similar", "learnings", "Show the learnings that say much the same as one"),
         ("cues", "cues", "Say when learnings matter, or let a model say it"),
         ("learn", "learn", "Learn from past conversations and commits"),
