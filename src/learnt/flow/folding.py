@@ -10,8 +10,6 @@ learning on trial that says more than itself either: it would speak for what it 
 
 from __future__ import annotations
 
-from collections import Counter
-
 from learnt.consolidate.overlap import LearningContent, judge
 from learnt.flow.marks import note_repetition, source_of
 from learnt.mine.quality import can_heal
@@ -90,14 +88,14 @@ def _find_candidates(database: Database, content: LearningContent, *, limit: int
     said = " ".join(filter(None, (getattr(learning, name) for name in _SAID)))[:_MAX_READ]
     texts = [said, *([" ".join(sorted(named)[:_MAX_NAMES])] if named else [])]
     hits: dict[str, Hit] = {}
-    nearness: Counter[str] = Counter()
+    nearness: dict[str, float] = {}
     for text in texts:
         found = find_nearest(database, text, Filter(status=None), limit=limit + 1)
         others = [hit for hit in found if hit.learning.id != learning.id]
         for rank, hit in enumerate(others):
             hits.setdefault(hit.learning.id, hit)
-            nearness[hit.learning.id] += 1 / (rank + _RANK_SCALE)
-    return [hits[id] for id, _ in nearness.most_common()]
+            nearness[hit.learning.id] = nearness.get(hit.learning.id, 0.0) + 1 / (rank + _RANK_SCALE)
+    return sorted(hits.values(), key=lambda hit: -nearness[hit.learning.id])
 
 
 def _order(learning: Learning) -> tuple[int, str]:
