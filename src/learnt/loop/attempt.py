@@ -365,6 +365,8 @@ class TaskAttempt:
             failure=failure,
             claim=self.claim,
         )
+        for remark in debrief.ignored:
+            self._say(f"ignored: {remark}")
         debrief = self._await_spool(debrief)
         self._memory.work.record_cost(self.claim, cost_usd=ended.assumed_usd)
         reason = debrief.failure.reason if debrief.failure else ""
