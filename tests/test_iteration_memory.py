@@ -269,8 +269,9 @@ def test_failures_bring_a_stronger_model_and_success_a_cheaper_one(
             memory.debrief(task.id, "no word", model=chosen[-1])
             chosen.append(memory.work.choose_model(task).model)
         assert chosen == expected
-        for number in range(20):
-            memory.debrief(f"task_{number}", "<task-done/>", model="haiku")
+        for number in range(30):
+            said = "no word" if number < 10 else "<task-done/>"  # only the last twenty count
+            memory.debrief(f"task_{number}", said, model="haiku")
         other = memory.tasks.add("Package the shop")
         assert memory.work.choose_model(other).model == "haiku"
         memory.debrief(other.id, "<next-model>opus</next-model>", model="haiku")
