@@ -135,8 +135,9 @@ def test_the_next_agent_is_told_what_an_interrupted_one_left(shop: Shop) -> None
     worker.send_signal(signal.SIGTERM)
     worker.wait(timeout=PATIENCE_S)
 
+    shown = shop.learnt("task", "prompt", task).out
     shop.work()
 
-    prompt = shop.git("show", f"learnt/{task}:asked")
-    assert tells(prompt, "Committed", "Whole")
-    assert tells(prompt, "Not committed", "`half`")
+    for prompt in (shown, shop.git("show", f"learnt/{task}:asked")):
+        assert tells(prompt, "Committed", "Whole")
+        assert tells(prompt, "Not committed", "`half`")

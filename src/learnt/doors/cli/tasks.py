@@ -128,7 +128,7 @@ def task_show_run(arguments: Arguments) -> None:
         claim = next((claim for claim in memory.work.claims() if claim.task == task.id), None)
         goal = memory.goals.get(task.goal) if task.goal else None
         discoveries = memory.discoveries.select(task=task.id)
-        kept = find_kept(memory.root, os.path.join(memory.folder, WORKTREES), task)
+        kept = _find_kept(memory, task)
     if not arguments.all:
         reports = {id: report for id, report in reports.items() if not report.archived_at}
     if arguments.json:
@@ -160,6 +160,10 @@ def task_show_run(arguments: Arguments) -> None:
         say(f"  {escalation.id}: {escalation.question} {answer}")
     for line in _describe_kept(task, kept):
         say(f"  {line}")
+
+
+def _find_kept(memory: Memory, task: Task) -> Kept:
+    return find_kept(memory.root, os.path.join(memory.folder, WORKTREES), task)
 
 
 def _describe_kept(task: Task, kept: Kept) -> Iterator[str]:
@@ -316,7 +320,7 @@ def task_prompt_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
         task = memory.tasks.get(arguments.id)
         choice = memory.work.choose_model(task)
-        prompt = build_prompt(memory, task, choice, keep=False)
+        prompt = build_prompt(memory, task, choice, kept=_find_kept(memory, task), keep=False)
     record = {"id": task.id, "model": choice.model, "model_reason": choice.reason, "prompt": prompt}
     print_result(arguments, record, prompt.rstrip())
 
