@@ -104,6 +104,7 @@ def _isolate(folder: Path) -> None:
     home = folder / "home"
     home.mkdir()
     os.environ["HOME"] = str(home)
+    os.environ["LEARNT_TRUSTED"] = str(folder)  # the settings below it are the bench's own
 
 
 if __name__ == "__main__":
