@@ -183,8 +183,10 @@ def find_kept(root: str, worktrees: str, task: Task) -> Kept:
     except OSError:
         aside = []
     has_folder = _is_own(folder.path)
+    if not has_folder and os.path.isdir(folder.path):
+        aside.append(folder.path)  # it is renamed when the next agent needs its place
     branch = task.branch or folder.branch
-    has_branch = (has_folder or bool(task.branch)) and _has_branch(root, branch)
+    has_branch = bool(has_folder or aside or task.branch) and _has_branch(root, branch)
     return Kept(
         branch=branch if has_branch else "",
         commits=tuple(_list_commits(root, branch)) if has_branch else (),

@@ -174,7 +174,7 @@ def _describe_kept(task: Task, kept: Kept) -> Iterator[str]:
         names = ", ".join(kept.changes[:_MAX_FILES_SHOWN]) + (", …" if len(kept.changes) > _MAX_FILES_SHOWN else "")
         yield f"uncommitted work in {kept.folder}: {names}"
     for folder in kept.aside:
-        yield f"work in a damaged worktree, set aside: {folder}"
+        yield f"work in what was a worktree until an agent damaged it: {folder}"
     if kept.commits:
         yield f"`git merge {kept.branch}` takes over what is committed"
     if task.status in IDLE and (kept.commits or kept.changes):
