@@ -13,7 +13,7 @@ from learnt.errors import WrongRequest
 from learnt.flow.decisions import Side
 from learnt.flow.tasks import ENDED, IDLE
 from learnt.loop.attempt import WORKTREES
-from learnt.loop.folders import Kept, find_kept
+from learnt.loop.folders import KeptWork, find_kept
 from learnt.loop.prompt import build_prompt
 from learnt.memory import Memory
 from learnt.model import TASK_STATUSES, Attempt, Failure, Task, is_id
@@ -162,11 +162,11 @@ def task_show_run(arguments: Arguments) -> None:
         say(f"  {line}")
 
 
-def _find_kept(memory: Memory, task: Task) -> Kept:
+def _find_kept(memory: Memory, task: Task) -> KeptWork:
     return find_kept(memory.root, os.path.join(memory.folder, WORKTREES), task)
 
 
-def _describe_kept(task: Task, kept: Kept) -> Iterator[str]:
+def _describe_kept(task: Task, kept: KeptWork) -> Iterator[str]:
     """Yield where the work on a task is, and how to take it up."""
     if kept.commits:
         yield f"work on {kept.branch}: {format_count(len(kept.commits), 'commit')}, the last: {kept.commits[0]}"
