@@ -111,6 +111,21 @@ def test_a_worktree_that_its_agent_damaged_is_set_aside(shop: Shop) -> None:
     assert os.path.exists(aside)
 
 
+def test_what_is_in_a_damaged_worktree_is_named_before_another_agent_needs_its_place(shop: Shop) -> None:
+    commits = "git add . && git -c user.name=a -c user.email=a@b commit -qm Half"
+    program = f"open('half', 'w').close(); os.system({commits!r}); open('rest', 'w').close(); os.remove('.git')"
+    shop.agent(f"{program}; print('<task-failed/>')", isolation="worktree")
+    task = shop.add("Build the shop")
+
+    shop.work("--max-iterations", "1", code=1)
+
+    found = kept(shop, task)
+    assert [commit.split()[1] for commit in found["commits"]] == ["Half"]
+    (damaged,) = found["aside"]
+    assert {"half", "rest"} <= set(os.listdir(damaged))
+    assert damaged in shop.learnt("task", "show", task).out
+
+
 def test_a_repository_inside_a_worktree_keeps_it(shop: Shop) -> None:
     program = (
         "import subprocess\n"

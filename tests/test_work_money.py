@@ -153,6 +153,18 @@ def test_a_reservation_of_a_killed_worker_becomes_what_its_attempt_may_have_cost
     assert (attempt["result"], attempt["cost_usd"], attempt["price_usd"]) == ("interrupted", None, 0.1)
 
 
+def test_a_budget_that_limits_nothing_says_so(shop: Shop) -> None:
+    shop.agent("print('<task-done/>')")
+    shop.add("Anything")
+    assert tells(shop.learnt("work", "--budget-usd", "1").err, "client's default model", "budget does not limit")
+    shop.model("cheap")
+    shop.model("dear", price=0.5)
+    said = shop.learnt("work", "--budget-usd", "1").err
+    assert tells(said, "cheap", "unknown", "budget does not limit")
+    assert "dear" not in said
+    assert "budget" not in shop.learnt("work").err
+
+
 QUOTA_ONCE = """
 if not os.path.exists("asked"):
     open("asked", "w").close()

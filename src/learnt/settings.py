@@ -44,6 +44,11 @@ class Model(Value):
             if not is_figure(price):
                 raise InvalidValue(f"{field} must be 0 or more, not {price!r}", hint=f"set {field} to an amount in USD")
 
+    def is_priced(self, reported: str) -> bool:
+        """Return whether an attempt's cost is known or assumed, if its client reports `cost`, `tokens` or nothing."""
+        by_tokens = reported == "tokens" and (self.input_price or self.output_price)
+        return reported == "cost" or bool(self.price or by_tokens)
+
 
 class Settings(Value):
     """Every setting with its default; each is described in SETTINGS."""

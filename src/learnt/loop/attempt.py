@@ -114,7 +114,7 @@ class TaskAttempt:
             if not self._choice.reason:
                 self._choice = self._memory.work.choose_model(self.task)
             folder = self._prepare_folder()
-            kept = folders.Kept()
+            kept = folders.KeptWork()
             if folder.branch and not folder.is_new:
                 kept = folders.find_kept(self._root, self._worktrees, self.task)
             baseline = self._measure_baseline(folder, kept)
@@ -152,7 +152,7 @@ class TaskAttempt:
         self._update_claim(folder=folder.path)
         return folder
 
-    def _measure_baseline(self, folder: folders.Folder, kept: folders.Kept) -> Baseline | None:
+    def _measure_baseline(self, folder: folders.Folder, kept: folders.KeptWork) -> Baseline | None:
         """Return how the verification ends before the task's first attempt; None if there is none, or work is here."""
         command = self.task.verify or self._settings.work_verify
         attempts = self._memory.tasks.attempts(self.task.id)

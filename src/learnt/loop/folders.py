@@ -42,7 +42,7 @@ class Folder(Value):
     """Whether nobody has worked in it yet."""
 
 
-class Kept(Value):
+class KeptWork(Value):
     """Where the work on a task is that has not been merged."""
 
     branch: str = ""
@@ -174,7 +174,7 @@ def list_tasks(worktrees: str) -> list[str]:
     return [name for name in list_names(worktrees) if name.startswith("task_") and _ASIDE not in name]
 
 
-def find_kept(root: str, worktrees: str, task: Task) -> Kept:
+def find_kept(root: str, worktrees: str, task: Task) -> KeptWork:
     """Return where the work on a task is."""
     folder = folder_of(worktrees, task.id)
     prefix = task.id + _ASIDE
@@ -183,9 +183,11 @@ def find_kept(root: str, worktrees: str, task: Task) -> Kept:
     except OSError:
         aside = []
     has_folder = _is_own(folder.path)
+    if not has_folder and os.path.isdir(folder.path):
+        aside.append(folder.path)  # it is renamed when the next agent needs its place
     branch = task.branch or folder.branch
-    has_branch = (has_folder or bool(task.branch)) and _has_branch(root, branch)
-    return Kept(
+    has_branch = bool(has_folder or aside or task.branch) and _has_branch(root, branch)
+    return KeptWork(
         branch=branch if has_branch else "",
         commits=tuple(_list_commits(root, branch)) if has_branch else (),
         folder=folder.path if has_folder else "",

@@ -13,7 +13,7 @@ from learnt.errors import WrongRequest
 from learnt.flow.decisions import Side
 from learnt.flow.tasks import ENDED, IDLE
 from learnt.loop.attempt import WORKTREES
-from learnt.loop.folders import Kept, find_kept
+from learnt.loop.folders import KeptWork, find_kept
 from learnt.loop.prompt import build_prompt
 from learnt.memory import Memory
 from learnt.model import TASK_STATUSES, Attempt, Failure, Task, is_id
@@ -162,11 +162,11 @@ def task_show_run(arguments: Arguments) -> None:
         say(f"  {line}")
 
 
-def _find_kept(memory: Memory, task: Task) -> Kept:
+def _find_kept(memory: Memory, task: Task) -> KeptWork:
     return find_kept(memory.root, os.path.join(memory.folder, WORKTREES), task)
 
 
-def _describe_kept(task: Task, kept: Kept) -> Iterator[str]:
+def _describe_kept(task: Task, kept: KeptWork) -> Iterator[str]:
     """Yield where the work on a task is, and how to take it up."""
     if kept.commits:
         yield f"work on {kept.branch}: {format_count(len(kept.commits), 'commit')}, the last: {kept.commits[0]}"
@@ -174,7 +174,7 @@ def _describe_kept(task: Task, kept: Kept) -> Iterator[str]:
         names = ", ".join(kept.changes[:_MAX_FILES_SHOWN]) + (", …" if len(kept.changes) > _MAX_FILES_SHOWN else "")
         yield f"uncommitted work in {kept.folder}: {names}"
     for folder in kept.aside:
-        yield f"work in a damaged worktree, set aside: {folder}"
+        yield f"work in what was a worktree until an agent damaged it: {folder}"
     if kept.commits:
         yield f"`git merge {kept.branch}` takes over what is committed"
     if task.status in IDLE and (kept.commits or kept.changes):
