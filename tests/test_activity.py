@@ -21,7 +21,7 @@ from learnt.clients.registry import client_name
 from learnt.errors import InvalidValue
 from learnt.flow.context import now_ms
 from learnt.store import fired
-from learnt.store.activity import Entry, Today
+from learnt.store.activity import ActivityEntry, Today
 from learnt.system.detached import INTERNAL
 from learnt.text.times import ago
 from tests.conftest import Clock, Done, command_line
@@ -287,7 +287,7 @@ class TestTheList:
                 """
             )
         assert memory.reports.activity().entries == (
-            Entry(what="warning", id="", at=5, task="task_gone", outcome="unknown", delivery="unknown"),
+            ActivityEntry(what="warning", id="", at=5, task="task_gone", outcome="unknown", delivery="unknown"),
         )
         assert memory.reports.activity().outcomes["unknown"] == 1
 

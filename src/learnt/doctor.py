@@ -27,7 +27,7 @@ from learnt.flow.tasks import ENDED
 from learnt.memory import Memory
 from learnt.project import Project
 from learnt.settings import Settings
-from learnt.store.activity import Entry
+from learnt.store.activity import ActivityEntry
 from learnt.store.deliveries import Deliveries
 from learnt.store.fired import Fired
 from learnt.strategy.choose_model import Facts, choose
@@ -182,7 +182,7 @@ def _examine_client(
 def _describe_health(  # noqa: PLR0917 - one sentence
     state: ClientState,
     last: Fired | None,
-    brief: Entry | None,
+    brief: ActivityEntry | None,
     store: StoreCheck | None,
     settings: Settings,
     clock: Clock,
@@ -251,7 +251,7 @@ def _changed_at_ms(path: str) -> float:
         return 0.0  # the client keeps no such file yet
 
 
-def _describe_firing(last: Fired | None, brief: Entry | None, *, now: int, deadline_ms: int) -> tuple[str, str]:
+def _describe_firing(last: Fired | None, brief: ActivityEntry | None, *, now: int, deadline_ms: int) -> tuple[str, str]:
     """Return a description of when a client's hooks last fired and what they did, and a remedy if they were slow."""
     briefed = ""
     if brief is not None:

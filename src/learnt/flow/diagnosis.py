@@ -26,7 +26,7 @@ from learnt.model import Task, Value
 from learnt.project import HOOK_LOG, Project
 from learnt.settings import Settings
 from learnt.store import Place, Store, activity, deliveries, fired, has_unfinished_purge, learnings, tasks
-from learnt.store.activity import Entry
+from learnt.store.activity import ActivityEntry
 from learnt.store.deliveries import Deliveries
 from learnt.store.fired import Fired
 from learnt.store.index import Filter
@@ -173,7 +173,7 @@ class StoreCheck:
         except LearntError:
             return []
 
-    def last_brief(self, client: str) -> Entry | None:
+    def last_brief(self, client: str) -> ActivityEntry | None:
         """Return the last brief that was given in a client; None if there is none or the store cannot be read."""
         try:
             with self._open() as store:

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
     from learnt.clients.kit.events import HookEvent
     from learnt.flow.context import Context
-    from learnt.flow.warnings import CallWarning, Found, ToolCall
+    from learnt.flow.warnings import CallAdvice, CallWarning, ToolCall
     from learnt.model import Brief, Learning
     from learnt.store.database import Database
 
@@ -515,7 +515,7 @@ class Conversation:
         call.record_failure()
         return self._say_once("failure", lambda: call.find((*kinds, "errors")))
 
-    def _say_once(self, occasion: str, find: Callable[[], Found]) -> Reply:
+    def _say_once(self, occasion: str, find: Callable[[], CallAdvice]) -> Reply:
         """Say what `find` returns; nothing is locked while it is searched and rendered.
 
         What a parallel call has been told meanwhile is not said again.

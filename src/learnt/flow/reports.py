@@ -14,7 +14,7 @@ from learnt.errors import NotFound, WrongRequest
 from learnt.flow.context import Context, check_rows
 from learnt.model import Attempt, Failure, Value
 from learnt.store import activity, calls, fired, missteps, reviews, statistics, tasks
-from learnt.store.activity import Entry, Today
+from learnt.store.activity import ActivityEntry, Today
 from learnt.store.calls import ModelCall, Spent
 from learnt.store.fired import Fired
 from learnt.store.statistics import Effect, Ranked, Regenerated
@@ -31,7 +31,7 @@ _MAX_FAILURES_READ = 2_000
 class Activity(Value):
     """The latest activity, and totals."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[ActivityEntry, ...]
     used: Mapping[str, int]
     """How often learnings were requested in the last 30 days, by asker (ASKERS)."""
     prevented: Mapping[str, int]

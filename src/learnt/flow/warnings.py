@@ -88,7 +88,7 @@ class CallWarning(Value):
         return f"learnt stopped this call once: {describe_failure(self.failed_before, now_ms)} {_STOPPED}\n\n"
 
 
-class Found(Value):
+class CallAdvice(Value):
     """What there is to say at a call."""
 
     warning: CallWarning | None = None
@@ -107,18 +107,18 @@ class ToolCall:
         self._sign = command_key(command, self._context.root, self._event.folder) if command else ""
         self._repeated: list[Misstep] | None = None
 
-    def find(self, kinds: Sequence[str], *, warns: bool = True, stops: bool = False) -> Found:
+    def find(self, kinds: Sequence[str], *, warns: bool = True, stops: bool = False) -> CallAdvice:
         """Return what the conversation has not been told about this call, by triggers of these kinds.
 
         With `stops`, a warning stops the call, and stands alone. A learning that a warning has told is not said again.
         """
         warning = self._find_warning() if warns else None
         if warning is not None and stops:
-            return Found(warning=warning.replace(denies=True))
+            return CallAdvice(warning=warning.replace(denies=True))
         hits = self.triggered(kinds)
         told = [warning.misstep] if warning else self._list_warned() if hits else []
         hits = [hit for hit in hits if not any(tells_of(hit.learning, misstep) for misstep in told)]
-        return Found(warning=warning, hits=tuple(hits))
+        return CallAdvice(warning=warning, hits=tuple(hits))
 
     def _list_warned(self) -> list[Misstep]:
         """Return the missteps that the conversation has been warned about since its last compaction."""

@@ -99,7 +99,7 @@ class _Action(Value):
     command: str = ""
 
 
-class _Remedy(Value):
+class _Repair(Value):
     """What was changed."""
 
     text: str
@@ -340,7 +340,7 @@ def _learn(rejection: _Rejection, since: Sequence[_Action], said: Sequence[str],
         yield _advise(found, remedy, "")
 
 
-def _advise(discovery: Discovery, remedy: _Remedy, where: str) -> Discovery:
+def _advise(discovery: Discovery, remedy: _Repair, where: str) -> Discovery:
     """Return a discovery with what happened, as something of the past, and with what to do."""
     place = f" a change of `{where}`" if where else ""
     observed = (
@@ -373,7 +373,7 @@ def _is_worth_knowing(demand: Demand, rejection: _Rejection, since: Sequence[_Ac
     return demand.is_rule or prescribes(demand.message) or any(_is_named(demand, change) for change in since)
 
 
-def _put(demand: Demand, check: str, explanation: str, remedy: _Remedy) -> str:
+def _put(demand: Demand, check: str, explanation: str, remedy: _Repair) -> str:
     """Return the rule as a sentence: the check's own, the agent's, or one that quotes the check."""
     if rule := find_whole_rule(demand):
         return rule
@@ -427,7 +427,7 @@ def _name_check(rejection: _Rejection) -> str:
     return " ".join((*part.intent, *further))
 
 
-def _find_remedy(demand: Demand, since: Sequence[_Action], folder: str) -> _Remedy | None:
+def _find_remedy(demand: Demand, since: Sequence[_Action], folder: str) -> _Repair | None:
     """Return what was changed to fulfil a demand; None if nothing was changed that could have."""
     edits = [change for change in since if change.path]
     named = [change for change in since if _is_named(demand, change)]
@@ -436,10 +436,10 @@ def _find_remedy(demand: Demand, since: Sequence[_Action], folder: str) -> _Reme
         change = max(changes, key=lambda change: _measure_relation(change, demand.message))
         if not change.path:
             command = f"`{_show_command(change, demand, folder)}`"
-            return _Remedy(text=command, line=command, is_command=True)
+            return _Repair(text=command, line=command, is_command=True)
         line = _show_change(change, demand.message, is_only=len(edits) == 1)
         where = f" in `{change.path}`" if change not in own else ""
-        return _Remedy(
+        return _Repair(
             text=f"{line}{where}" if line else f"a change of `{change.path}`",
             line=line,
             path=change.path,
@@ -447,7 +447,7 @@ def _find_remedy(demand: Demand, since: Sequence[_Action], folder: str) -> _Reme
         )
     commands = [part for change in since for part in change.parts if not _is_harmless(part) and not is_check(part)]
     command = f"`{format_command(commands[0], folder)}`" if commands else ""
-    return _Remedy(text=command, line=command, is_command=True) if command else None
+    return _Repair(text=command, line=command, is_command=True) if command else None
 
 
 def _show_command(change: _Action, demand: Demand, folder: str) -> str:

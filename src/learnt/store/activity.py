@@ -81,7 +81,7 @@ _WAS_GIVEN = f"""
 """
 
 
-class Entry(Value):
+class ActivityEntry(Value):
     """A brief, a warning or a debrief."""
 
     what: str
@@ -130,7 +130,7 @@ class Today(Value):
     to_review: int = 0
 
 
-def latest(database: Database, *, limit: int, what: str = "", client: str = "", agent: str = "") -> list[Entry]:
+def latest(database: Database, *, limit: int, what: str = "", client: str = "", agent: str = "") -> list[ActivityEntry]:
     """Return the latest entries, newest first; an empty filter matches everything."""
     filters = {"client": client, "agent": agent, "spelt": database.list_value(_spellings(database, agent))}
     entries = [entry for kind, read in _READERS if what in ("", kind) for entry in read(database, filters, limit=limit)]
@@ -298,12 +298,12 @@ def _spellings(database: Database, agent: str) -> list[str]:
     return [name for name in database.column(_AGENTS) if key_of(name) == key_of(agent)]
 
 
-def _briefs(database: Database, filters: dict[str, Any], *, limit: int) -> list[Entry]:
+def _briefs(database: Database, filters: dict[str, Any], *, limit: int) -> list[ActivityEntry]:
     rows = _read_briefs(database, filters, f"not {HAS_WARNING}", limit=limit)
     return [_entry("brief", row) for row in rows]
 
 
-def _earlier_warnings(database: Database, filters: dict[str, Any], *, limit: int) -> list[Entry]:
+def _earlier_warnings(database: Database, filters: dict[str, Any], *, limit: int) -> list[ActivityEntry]:
     rows = _read_briefs(database, filters, _HAS_EARLIER_WARNING, limit=limit, more=", brief.receipt")
     return [_entry("warning", {"command": _warned_command(row.pop("receipt")), **row}) for row in rows]
 
@@ -329,7 +329,7 @@ def _read_briefs(database: Database, filters: dict[str, Any], which: str, *, lim
     )
 
 
-def _warnings(database: Database, filters: dict[str, Any], *, limit: int) -> list[Entry]:
+def _warnings(database: Database, filters: dict[str, Any], *, limit: int) -> list[ActivityEntry]:
     rows = database.rows(
         f"""
         select warned.brief as id, warned.warned_at as at, warned.task, warned.agent, warned.denied, warned.outcome,
@@ -362,8 +362,8 @@ def _warnings(database: Database, filters: dict[str, Any], *, limit: int) -> lis
     return [_entry("warning", row) for row in rows]
 
 
-def _entry(what: str, row: Row) -> Entry:
-    return Entry(what=what, **{**row, "delivery": row["delivery"] or UNKNOWN})
+def _entry(what: str, row: Row) -> ActivityEntry:
+    return ActivityEntry(what=what, **{**row, "delivery": row["delivery"] or UNKNOWN})
 
 
 def _warned_command(receipt: str | None) -> str:
@@ -372,7 +372,7 @@ def _warned_command(receipt: str | None) -> str:
     return str(failed[0]["command"])
 
 
-def _debriefs(database: Database, filters: dict[str, Any], *, limit: int) -> list[Entry]:
+def _debriefs(database: Database, filters: dict[str, Any], *, limit: int) -> list[ActivityEntry]:
     rows = database.rows(
         f"""
         select ended.*, task.title, task.agent, {_TASK_CLIENT} as client
@@ -397,10 +397,10 @@ def _debriefs(database: Database, filters: dict[str, Any], *, limit: int) -> lis
         **filters,
         limit=limit + _EXTRA_ATTEMPTS,
     )
-    return [Entry(what="debrief", **row) for row in rows]
+    return [ActivityEntry(what="debrief", **row) for row in rows]
 
 
-_READERS: tuple[tuple[str, Callable[..., list[Entry]]], ...] = (
+_READERS: tuple[tuple[str, Callable[..., list[ActivityEntry]]], ...] = (
     ("brief", _briefs),
     ("warning", _warnings),
     ("warning", _earlier_warnings),
@@ -416,7 +416,7 @@ def _read_receipts(database: Database, briefs: Sequence[str]) -> dict[str, dict[
     return {row["id"]: read_json(row["receipt"]) for row in rows}
 
 
-def _add_receipt(entry: Entry, receipt: dict[str, Any]) -> Entry:
+def _add_receipt(entry: ActivityEntry, receipt: dict[str, Any]) -> ActivityEntry:
     """Return an entry with what its brief's receipt says: how many learnings it has, and about which call it is."""
     called = [receipt.get("command"), *receipt.get("paths", ()), *receipt.get("tools", ())]
     is_at_call = entry.what == "brief" and entry.occasion in ("tool", "failure")

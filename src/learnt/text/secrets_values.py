@@ -191,7 +191,7 @@ def is_random(value: str, *, least: int, known: bool) -> bool:
     return (len(run) >= 32 or sum(map(len, words)) * 5 < len(run) * 3) and not is_placeholder(value)
 
 
-class _Index:
+class _Lookups:
     """What the finders look up in one text, each part computed when first needed."""
 
     def __init__(self, text: str) -> None:
@@ -202,7 +202,7 @@ class _Index:
         self.places: dict[str | tuple[str, ...], list[int]] = {}
 
 
-_index = lru_cache(maxsize=2)(_Index)  # two, because finders also read stretches of a text
+_index = lru_cache(maxsize=2)(_Lookups)  # two, because finders also read stretches of a text
 
 
 def lower_case(text: str) -> str:

@@ -29,7 +29,7 @@ from learnt.errors import LearntError, WrongRequest
 from learnt.flow.reports import Activity, Reports
 from learnt.memory import Memory
 from learnt.model import MISSED
-from learnt.store.activity import Entry, Today
+from learnt.store.activity import ActivityEntry, Today
 from learnt.system.files import Deadline
 from learnt.text.times import ago
 
@@ -155,7 +155,7 @@ def _explain_nothing(activity: Activity, arguments: Arguments, *, now: int) -> N
     say("`learnt doctor` shows whether an installed client's hooks have fired.")
 
 
-def _show_entries(entries: tuple[Entry, ...], *, now: int, ids: bool) -> None:
+def _show_entries(entries: tuple[ActivityEntry, ...], *, now: int, ids: bool) -> None:
     if not entries:
         return
     columns = _build_columns(entries, now=now if is_terminal() else None)
@@ -167,7 +167,7 @@ def _show_entries(entries: tuple[Entry, ...], *, now: int, ids: bool) -> None:
     say()
 
 
-def _build_columns(entries: tuple[Entry, ...], *, now: int | None) -> dict[str, list[str]]:
+def _build_columns(entries: tuple[ActivityEntry, ...], *, now: int | None) -> dict[str, list[str]]:
     """Return the cells of each column by its head, without empty columns; with `now`, times are relative to it."""
     columns = {
         "when": [format_time(entry.at, seconds=True) if now is None else ago(entry.at, now) for entry in entries],
