@@ -140,9 +140,10 @@ def test_a_reservation_of_a_killed_worker_becomes_what_its_attempt_may_have_cost
     task = shop.add("Anything")
     worker = subprocess.Popen([sys.executable, "-m", "learnt", "work"], cwd=shop.folder, stdout=subprocess.DEVNULL)
     until(lambda: (shop.folder / "started").exists() and (shop.folder / "started").read_text())
-    worker.kill()
-    worker.wait()
     with Memory.open(shop.folder) as memory:
+        until(lambda: all(claim.agent_pid for claim in memory.work.claims()))  # 0 would stand for the tests themselves
+        worker.kill()
+        worker.wait()
         until(memory.work.lapsed)
         (lapsed,) = memory.work.lapsed()
         os.kill(lapsed.agent_pid, signal.SIGKILL)
