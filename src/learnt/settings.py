@@ -148,7 +148,7 @@ def _check_path(name: str, path: str, what: str, example: str, *, ending: str = 
     if not path.isprintable() or is_outside or is_taken or not path.endswith(ending):
         raise InvalidValue(
             f"`{name}` is {path!r}",
-            hint=f"set it to the path of {what} in the project that is neither git's nor learnt's own, such as {example}",
+            hint=f"set it to the path of {what} in the project, not of git or learnt, such as {example}",
         )
 
 
