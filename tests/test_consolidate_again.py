@@ -471,7 +471,6 @@ def test_undo_in_another_worktree_undoes_what_was_done_there(aged: Aged, tmp_pat
         {"STAGING_FILE": "notes.md", "INDEX_FILE": "./notes.md"},
         {"STAGING_FILE": "docs/a.md", "TOPIC_FILES": "docs/a.md"},
         {"INDEX_FILE": "docs/a.md", "TOPIC_FILES": "docs/./a.md"},
-        {"STAGING_FILE": ".learnt/learnings.md"},
     ],
 )
 def test_settings_that_name_one_file_twice_are_refused(learnt: Learnt, settings: dict[str, str]) -> None:

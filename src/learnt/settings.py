@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from learnt.clients import registry
 from learnt.errors import InvalidValue
 from learnt.model import GENERAL, Value, is_figure
+from learnt.project import SETTINGS_FILE, STORE_FOLDER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -148,10 +149,11 @@ def _check_path(name: str, path: str, what: str, example: str, *, ending: str = 
     """Raise unless a setting is a path in the project."""
     parts = path.replace("\\", "/").split("/")
     is_outside = not path.strip("./ ") or ".." in parts or path.startswith(("/", "~")) or ":" in parts[0]
-    is_outside = is_outside or ".git" in map(str.casefold, parts)
-    if not path.isprintable() or is_outside or not path.endswith(ending):
+    is_taken = not {".git", STORE_FOLDER, SETTINGS_FILE}.isdisjoint(map(str.casefold, parts))
+    if not path.isprintable() or is_outside or is_taken or not path.endswith(ending):
         raise InvalidValue(
-            f"`{name}` is {path!r}", hint=f"set it to the path of {what} in the project, such as {example}"
+            f"`{name}` is {path!r}",
+            hint=f"set it to the path of {what} in the project, not of git or learnt, such as {example}",
         )
 
 
