@@ -108,6 +108,7 @@ def test_a_task_that_reaches_its_cap_is_for_a_person(shop: Shop) -> None:
     summary = shop.work("--all", code=1)
 
     assert (len(summary["attempts"]), summary["escalated"]) == (2, 1)
+    assert [ended["status"] for ended in summary["tasks"]] == ["escalated"]
     assert shop.show(task)["status"] == "escalated"
     (asked,) = json.loads(shop.learnt("escalations", "--json").out)
     assert tells(asked["question"], "task_cap_usd", "$0.25", "$0.20")

@@ -121,7 +121,7 @@ class TaskAttempt:
             if self.stop.is_requested:
                 self._memory.work.release_interrupted(self.claim)
                 return None
-            if baseline is not None and baseline.obstacle and not self._is_allowed(baseline):
+            if baseline is not None and baseline.obstacle and not self._can_go_on(baseline, folder):
                 self._ask_about(baseline)
                 return None
             model = self._choice.model or "the client's default"
@@ -170,7 +170,7 @@ class TaskAttempt:
             run=lambda: self._run_baseline(command, folder),
         )
         self._update_claim(agent_pid=0, agent_started="")
-        if baseline is not None and not baseline.obstacle:
+        if baseline is not None:
             how = "succeeds already" if baseline.passes else f"fails: {baseline.error}"
             self._say(f"before any work, `{command}` {how}")
         return baseline
@@ -181,8 +181,13 @@ class TaskAttempt:
         folders.restore(folder)
         return run
 
-    def _is_allowed(self, baseline: Baseline) -> bool:
-        """Return whether a person has answered about this obstacle, so that the task is attempted all the same."""
+    def _can_go_on(self, baseline: Baseline, folder: folders.Folder) -> bool:
+        """Return whether the task is attempted in spite of this obstacle: it mends it itself, or a person says so."""
+        wanted = f"{self.task.title}\n{self.task.text}\n{self.task.acceptance}"
+        if baseline.missing and all(
+            verify.is_to_be_written(name, folder=folder.path, wanted=wanted) for name in baseline.missing
+        ):
+            return True
         answers = self._memory.tasks.escalations(status="resolved")
         return any(
             answer.detail.get("verify") == baseline.command

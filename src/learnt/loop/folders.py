@@ -165,6 +165,7 @@ def identify(folder: Folder) -> tuple[str, str]:
 def restore(folder: Folder) -> None:
     """Remove what a program left in a worktree that had no changes before."""
     if folder.branch:
+        _remove_locks(folder)
         _git(folder.path, "reset", "--hard", "--quiet", check=False)
         _git(folder.path, "clean", "-d", "--force", "--quiet", "--exclude=.learnt", check=False)
 
