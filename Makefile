@@ -22,7 +22,7 @@ demo: $(READY) ## Show learnt at work in a throw-away project
 
 test: $(READY) ## Run the tests
 	@$(BIN)/python -m compileall -q src || true
-	@TMPDIR=$(TEMP) $(BIN)/python -m pytest -n 3 --dist loadgroup -m "not soak and not clients"
+	@PYTHONDONTWRITEBYTECODE= TMPDIR=$(TEMP) $(BIN)/python -m pytest -n 3 --dist loadgroup -m "not soak and not clients"
 
 wheel: $(READY) ## Run the tests of the doors on the built wheel, with the sources gone
 	@.ci/wheel

@@ -134,14 +134,16 @@ def measure_speed(workspace: Workspace) -> Report:
     """Search stores of growing size with tasks of forty words."""
     rows, bars = [], []
     for size in SIZES:
-        times = _search_many(workspace, size)
+        times, used = _search_many(workspace, size)
         median, p95 = statistics.median(times), times[int(len(times) * 0.95)]
-        rows.append([f"{size:,}", f"{median:.1f}", f"{p95:.1f}", f"{times[-1]:.1f}"])
+        of_processor = (statistics.median(used), used[int(len(used) * 0.95)])
+        rows.append([f"{size:,}", *(f"{ms:.1f}" for ms in (median, p95, times[-1], *of_processor))])
         for name, value, most in (("p50", median, MAX_MEDIAN_MS.get(size)), ("p95", p95, MAX_MS.get(size))):
             if most is not None:
                 bars.append(Bar(f"{size:,} learnings: {name} ≤ {most} ms ({value:.1f})", value <= most))
     notes = f"SQLite, one open `Memory`, {QUERIES} tasks of 40 words, ms. RECALL_SIZES sets other sizes."
-    return Report("Recall: speed", notes, table(("learnings", "p50", "p95", "longest"), rows), tuple(bars))
+    head = ("learnings", "p50", "p95", "longest", "CPU p50", "CPU p95")
+    return Report("Recall: speed", notes, table(head, rows), tuple(bars))
 
 
 def _search_set(
@@ -242,7 +244,8 @@ def _lines(path: Path) -> list[dict[str, Any]]:
     return records
 
 
-def _search_many(workspace: Workspace, size: int) -> list[float]:
+def _search_many(workspace: Workspace, size: int) -> tuple[list[float], list[float]]:
+    """Return how long each search takes, in order, and how much of the processor's time it takes."""
     folder = workspace.new_folder()
     chance = random.Random(size)
     say(f"  importing {size:,} learnings")
@@ -250,14 +253,15 @@ def _search_many(workspace: Workspace, size: int) -> list[float]:
     with Memory.open(folder) as memory:
         texts = [" ".join(natural_word(chance) for _ in range(40)) for _ in range(QUERIES)]
         memory.search(texts[0], min_confidence=0.0)  # what it keeps, it reads at the first search
-        times = []
+        times, used = [], []
         for text in texts:
-            started = time.perf_counter()
+            started, started_using = time.perf_counter(), time.process_time()
             memory.search(text, min_confidence=0.0)
             times.append((time.perf_counter() - started) * 1000)
+            used.append((time.process_time() - started_using) * 1000)
         if PROFILED:
             _show_profile(memory, texts)
-    return sorted(times)
+    return sorted(times), sorted(used)
 
 
 def import_many(folder: Path, size: int) -> tuple[float, float]:

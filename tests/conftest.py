@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--seed", type=int, default=None, help="seed of the counted suites; printed")
     parser.addoption("--processes", action="store_true", help="run each command in a process, even where it takes long")
     parser.addoption("--update-golden", action="store_true", help="write the golden files instead of comparing them")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for no garbage among the tests themselves, neither now nor later: it takes longer than collecting them."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -145,7 +157,7 @@ def _settle(engine: str, project: Path, request: pytest.FixtureRequest, *, empty
     address = server.address(empty=empty)
     (project / "learnt.toml").write_text(f'database = "{address}"\nproject = "shop"\n')
     yield address
-    server.drop(address)
+    server.give_back(address)
 
 
 @pytest.fixture

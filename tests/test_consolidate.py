@@ -12,7 +12,7 @@ import pytest
 
 from learnt import Memory
 from learnt.consolidate.questions import ask_to_shorten
-from learnt.errors import TryAgain
+from learnt.errors import NotFound, TryAgain
 from learnt.flow.decisions import propose
 from learnt.store import consolidations
 from tests.conftest import Clock
@@ -502,10 +502,18 @@ def test_a_learning_that_helped_is_not_dropped_if_briefs_would_miss_it(aged: Age
 # The command.
 
 
+@pytest.mark.parametrize("id", ["x", "esc_nope"])
+def test_a_side_of_a_question_that_does_not_exist_cannot_be_kept(memory: Memory, id: str) -> None:
+    with pytest.raises(NotFound, match=f"no escalation `{id}`"):
+        memory.decisions.resolve(id, keep="old")
+
+
 def test_the_command_shows_the_plan_and_changes_nothing_without_yes(learnt: Learnt, project: Path) -> None:
     repository = Repository(project)
     learnt("init")
     learnt("handoff", stdin=PLAIN)
+    assert "No entry is old enough: 13 lines" in learnt("consolidate", "--force").out
+    assert "Consolidation is not due: 13 lines" in learnt("consolidate", "--yes").out
     for day in range(1, 11):
         repository.commit(f"2026-01-{day:02d}T12:00:00+0000")
     before = repository.read()

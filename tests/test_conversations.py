@@ -1319,6 +1319,20 @@ class TestIndex:
         assert all(learning.id in said for learning in (rare, tagged))
         assert lines[-1] == f"- … and {103 - len(lines) + 1} more"
 
+    def test_of_thousands_the_pinned_and_foremost_ones_are_listed_and_the_others_counted(
+        self, project: Path, learnt: Learnt
+    ) -> None:
+        (project / "CLAUDE.md").write_text("# Rules\n\n- Always close the till at night\n")
+        with Memory.open(project) as memory:
+            memory.add_all([{"title": f"Till {n} opens with key {n * 7} of shelf {n * 3}"} for n in range(2_000)])
+            pinned = memory.add("Speak of shops, not of stores", pinned=True, confidence=0.7)
+        assert learnt("import", "CLAUDE.md", "--yes").code == 0
+        said, lines = self.list_lines(learnt)
+
+        assert lines[0] == f"- Speak of shops, not of stores ({pinned.id})"
+        assert "close the till" not in said
+        assert lines[-1] == f"- … and {2_002 - len(lines) + 1:,} more"
+
     def test_the_setting_bounds_it_and_a_project_may_only_lower_it(self, project: Path, learnt: Learnt) -> None:
         with Memory.open(project) as memory:
             memory.add_all([{"title": f"Till {n} opens with key {n * 7}"} for n in range(30)])

@@ -195,11 +195,18 @@ def test_the_index_and_a_staging_file_among_the_topic_files_are_none_and_keep_th
         "a\nb.md",
         ".git/notes.md",
         "a/.Git/b.md",
+        ".learnt/notes.md",
     ],
 )
 def test_paths_lead_into_the_project(path: str) -> None:
     with pytest.raises(InvalidValue, match="consolidate"):
         Settings(consolidate_index_file=path)
+
+
+@pytest.mark.parametrize("path", ["learnt.toml", ".learnt/learnt.db", ".git/config"])
+def test_no_learning_is_staged_in_a_file_of_learnt_or_git(path: str) -> None:
+    with pytest.raises(InvalidValue, match="staging_file"):
+        Settings(consolidate_staging_file=path)
 
 
 def test_vouched_entries_go_to_claude_md_if_a_person_named_it_and_its_pointer_stays_right(

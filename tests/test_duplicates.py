@@ -138,6 +138,13 @@ def test_the_nearest_ones_are_shown_on_demand(memory: Memory) -> None:
     assert 0 < similar.relevance <= 1
 
 
+def test_what_a_learning_says_below_its_title_finds_the_nearest_ones_too(memory: Memory) -> None:
+    near = memory.add("The nightly job", observation="Dumps of the database are encrypted and kept for a month.")
+    memory.add("The weekly report", observation="Sales are summed up by country.")
+    learning = memory.add("What changed on Monday", observation="Encrypted dumps of the database stay for a year.")
+    assert [similar.learning.id for similar in memory.similar(learning, near_too=True)][:1] == [near.id]
+
+
 def test_a_note_that_a_fuller_learning_contains_is_proposed_and_the_fuller_one_stays(memory: Memory) -> None:
     note = memory.add("stripe resends webhook events, check ProcessedStripeEvent first")
     fuller = memory.add(

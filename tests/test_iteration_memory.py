@@ -1,6 +1,7 @@
 """The requirements on a loop's memory, each by its id in a test that asserts it, or in a list with why it differs.
 
-`S5-…` are what the specification of iteration memory asks for, `R5-…` the values for what it leaves open.
+`S5-…` are what the specification of iteration memory asks for, `R5-…` the values for what it leaves open, `S4-…` what
+the specification of persistent learnings asks of a worker: what it teaches, and what it is given for a task.
 """
 
 from __future__ import annotations
@@ -21,11 +22,18 @@ from learnt.store import tasks
 from learnt.text.words import estimate_tokens
 from tests.conftest import Clock
 from tests.support.doors import Learnt
+from tests.support.former import write_as_before
 from tests.support.shop import Shop
 from tests.support.words import tells
 
 DOCS = Path(__file__).parent.parent / "docs"
 DIFFERENT = {
+    "S4-42": "a person writes it with `add`, `discover`, learnings.md or MCP: there is no page for it",
+    "S4-83": "`brief --task` gives a task its learnings by hand: there is no page for it",
+    "S4-86": "who vouches decides, not the confidence that an author can choose; relevance is a probability",
+    "S4-88": "what a goal's tasks taught helps its other tasks; `exclude_goal` leaves it out",
+    "S4-98": "they follow the task and how it is judged, between tags instead of rules: a task is read first",
+    "S4-99": "a task without a goal gets learnings, too",
     "S5-19": "the section is called `Relevant Learnings (from past work)`: learnings also come from people and commits",
     "S5-22": "words and meaning, offline and without a model: keywords alone miss what users put in other words",
     "S5-23": "an index scores in SQL, and calibrated relevance decides: overlapping tags alone are mostly noise",
@@ -44,9 +52,12 @@ DIFFERENT = {
     "S5-85": "the same",
     "R5-03": "ids are `learn_…`; status and events say what `pruned_at` would; a learning outlives its task",
     "R5-04": "queries over attempts, see S5-27; `stuck` is derived, so it cannot be stale",
+    "R5-07": "the five kinds of attributes are optional: agents leave them out, and a title is enough",
     "R5-11": "a budget in tokens (1,000), shared 60/30/10, unused shares passed on: characters differ by language",
+    "R5-13": "at most five, each once, but by calibrated relevance: overlapping tags alone are mostly noise",
     "R5-17": "the model is chosen for the task right before the claim, because the claim reserves its price",
     "R5-18": "a person decides on merging: without that, a bad merge would silently hide good learnings",
+    "R5-19": "reports are put away after a week, but figures stay, because models are chosen by them",
     "R5-20": "what holds in all projects has a store of the user's; what is a project's stays in the project",
 }
 _asserted: dict[str, str] = {}
@@ -112,7 +123,7 @@ def test_an_attempt_without_a_sigil_is_incomplete_and_leaves_the_end_of_its_outp
     assert 0 < len(read.failure.error) <= 500
 
 
-@asserts("S5-63", "R5-05", "S5-61", "R5-08")
+@asserts("S5-63", "R5-05", "S5-61")
 def test_sigils_are_optional_and_what_cannot_be_read_is_ignored() -> None:
     assert read_sigils("I did it.").ignored == ()
     broken = read_sigils(
@@ -154,7 +165,7 @@ def test_what_does_not_fit_is_shortened_by_item_and_the_latest_suggestion_stays(
 # What was learnt
 
 
-@asserts("S5-12", "S5-13", "S5-14", "S5-15", "S5-16", "S5-17", "S5-60", "R5-07", "S5-56", "S5-69")
+@asserts("S5-12", "S5-13", "S5-14", "S5-15", "S5-16", "S5-17", "S5-60", "S5-56", "S5-69")
 def test_learnings_are_captured_from_success_and_failure_with_tags_and_their_task(memory: Memory, clock: Clock) -> None:
     one, two = (memory.tasks.add(title) for title in ("Mend store.py, which pytest rejects", "Package the shop"))
     first = "<learning category='pitfall' tags='locking'>Close the cursor before `commit()`.</learning>"
@@ -169,7 +180,7 @@ def test_learnings_are_captured_from_success_and_failure_with_tags_and_their_tas
     assert memory.get(failed.learnings[1]).task == one.id
 
 
-@asserts("S5-18", "S5-20", "S5-21", "S5-65", "R5-13")
+@asserts("S5-18", "S5-20", "S5-21", "S5-65")
 def test_a_few_relevant_learnings_are_given_within_a_budget_each_once(memory: Memory) -> None:
     parent = memory.tasks.add("Store", text="The replica lags behind while the schema is cached.")
     for number in range(9):
@@ -207,7 +218,7 @@ def test_many_learnings_are_merged_by_a_proposal(memory: Memory) -> None:
     assert memory.get(proposed).status == "proposed"
 
 
-@asserts("S5-72", "R5-19", "S5-73")
+@asserts("S5-72", "S5-73")
 def test_reports_are_put_away_a_week_after_success_and_figures_stay(memory: Memory, clock: Clock) -> None:
     memory.debrief("task_1", REPORT, result="failed", model="haiku", cost_usd=0.1)
     memory.debrief("task_1", "mended", result="done", model="opus", cost_usd=1.0)
@@ -258,8 +269,9 @@ def test_failures_bring_a_stronger_model_and_success_a_cheaper_one(
             memory.debrief(task.id, "no word", model=chosen[-1])
             chosen.append(memory.work.choose_model(task).model)
         assert chosen == expected
-        for number in range(20):
-            memory.debrief(f"task_{number}", "<task-done/>", model="haiku")
+        for number in range(30):
+            said = "no word" if number < 10 else "<task-done/>"  # only the last twenty count
+            memory.debrief(f"task_{number}", said, model="haiku")
         other = memory.tasks.add("Package the shop")
         assert memory.work.choose_model(other).model == "haiku"
         memory.debrief(other.id, "<next-model>opus</next-model>", model="haiku")
@@ -267,9 +279,9 @@ def test_failures_bring_a_stronger_model_and_success_a_cheaper_one(
         assert (choice.model, choice.reason) == ("opus", "the agent asked for opus")
 
 
-@asserts("S5-40")
+@asserts("S5-40", "R5-08")
 def test_how_hard_tasks_were_counts_for_the_next_choice(project: Path) -> None:
-    prices = (("haiku", 0.1), ("sonnet", 0.2), ("opus", 5))
+    prices = (("haiku", 0.1), ("sonnet", 0.2), ("opus", 1))
     names = ", ".join(f'{{name = "{name}", price = {price}}}' for name, price in prices)
     (project / "learnt.toml").write_text(f"models = [{names}]\n")
     with Memory.open(project) as memory:
@@ -277,18 +289,22 @@ def test_how_hard_tasks_were_counts_for_the_next_choice(project: Path) -> None:
 
 
 def _check_hard(memory: Memory) -> None:
-    hard = "<difficulty-estimate>hard</difficulty-estimate>"
+    easy, hard = (f"<difficulty-estimate>{word}</difficulty-estimate>" for word in ("easy", "hard"))
     for number in range(40):
-        memory.debrief(f"task_{number}", hard, model="haiku", cost_usd=0.1)
-        memory.debrief(f"task_{number}", f"{hard}<task-done/>", model="sonnet", cost_usd=0.2)
+        memory.debrief(f"task_easy{number}", easy, model="haiku", cost_usd=0.1)
+        memory.debrief(f"task_easy{number}", f"{easy}<task-done/>", model="sonnet", cost_usd=0.2)
+        memory.debrief(f"task_hard{number}", hard, model="haiku", cost_usd=0.1)
+        memory.debrief(f"task_hard{number}", hard, model="sonnet", cost_usd=0.2)
+        memory.debrief(f"task_hard{number}", f"{hard}<task-done/>", model="opus", cost_usd=1)
     task = memory.tasks.add("Mend the lexer")
+    memory.debrief(task.id, easy, model="haiku")
+    assert memory.work.choose_model(task).model == "sonnet", "enough for what is easy"
     memory.debrief(task.id, hard, model="haiku")
-    assert memory.work.choose_model(task).model == "sonnet", "enough for what is hard"
+    assert memory.work.choose_model(task).model == "opus", "by the latest estimate"
 
 
 @asserts("S5-32", "S5-33", "S5-34", "S5-78", "S5-79", "R5-16", "R5-22")
 def test_three_failures_warn_and_the_fourth_asks_a_person(project: Path) -> None:
-    (project / "learnt.toml").write_text("stuck_after = 3\n")
     with Memory.open(project) as memory:
         task = memory.tasks.add("Mend the lexer")
         for number in range(4):
@@ -296,7 +312,9 @@ def test_three_failures_warn_and_the_fourth_asks_a_person(project: Path) -> None
             claim = memory.work.claim(worker="w", host="here", pid=1)
             memory.debrief(task.id, f"way {number}", claim=claim, model=f"model {number}")  # type: ignore[arg-type]
         assert memory.tasks.get(task.id).status == "escalated"
-        assert tells(memory.tasks.escalations()[0].question, "4", "in a row") or memory.tasks.escalations()
+        (asked,) = memory.tasks.escalations()
+        assert (asked.subject, asked.status) == (task.id, "open")
+        assert tells(asked.question, "failed again after it was stuck")
         memory.debrief("task_2", "no", result="failed")
         memory.debrief("task_2", "no", result="failed")
         memory.debrief("task_2", "yes", result="done")
@@ -312,8 +330,9 @@ def test_three_failures_warn_and_the_fourth_asks_a_person(project: Path) -> None
 @asserts("S5-35", "S5-39", "S5-66", "R5-14")
 def test_the_loop_status_tells_attempts_rates_and_why_this_model(memory: Memory, clock: Clock) -> None:
     memory.debrief("task_old", "<task-done/>")
-    clock.advance(days=1)
+    clock.advance(days=0.02)
     memory.debrief("task_1", "no word")
+    clock.advance(days=0.07)
     memory.debrief("task_2", "<task-done/>")
     status = memory.brief("again", task="task_1", model="opus", model_reason="one step up").text.split(
         "## Loop Status"
@@ -347,6 +366,10 @@ def test_all_of_it_is_in_one_file_without_any_setting_and_belongs_together(proje
 def test_an_older_store_is_migrated_and_a_newer_one_refused(project: Path) -> None:
     with Memory.open(project) as memory:
         memory.debrief("task_1", REPORT, result="failed")
+    write_as_before(project / ".learnt" / "learnt.db", schema=3)
+    with Memory.open(project) as memory:
+        assert [failure.tried for failure in memory.tasks.failures("task_1").values()] == ["patched the lexer"]
+        assert "patched the lexer" in memory.brief("mend it", task="task_1").text
         with memory.context.store.transaction():
             memory.context.store.database.execute(
                 "insert into migration (number, name, learnt, applied_at) values (9999, 'later', '9.9', 1)"
@@ -359,9 +382,9 @@ def test_an_older_store_is_migrated_and_a_newer_one_refused(project: Path) -> No
 # What an agent reads
 
 
-@asserts("S5-08", "S5-49", "S5-50", "S5-67", "S5-68", "S5-80")
+@asserts("S5-08", "S5-49", "S5-50", "S5-68", "S5-80")
 def test_a_prompt_holds_it_all_in_its_order_and_the_documentation_shows_one(shop: Shop) -> None:
-    page = (DOCS / "loop.md").read_text(encoding="utf-8")
+    page = (DOCS / "loop.md").read_text(encoding="utf-8")  # tests/test_prompt.py: an agent gets that prompt
     order = (
         "# Task: ",
         "## Completed prerequisites",
@@ -383,15 +406,96 @@ def test_a_prompt_holds_it_all_in_its_order_and_the_documentation_shows_one(shop
     assert "Previous Attempts" not in prompt
     shop.work("--max-iterations", "1", code=1)
     assert "Previous Attempts" in shop.learnt("task", "prompt", first).out
-    record = json.loads(shop.learnt("brief", "--task", first, "--json").out)
-    assert record["tokens"] <= 1_000
+
+
+@asserts("S5-67")
+def test_attempts_come_first_in_a_budget_that_they_share_with_learnings(memory: Memory) -> None:
+    for number in range(8):
+        memory.debrief("task_1", REPORT.replace("patched", f"w{number} " * 200), result="failed")
+        memory.add(f"Mend the lexer of part {number} with `make gen`", observation="Why it is so. " * 60)
+    brief = memory.brief("mend the lexer with make gen", task="task_1")
+    warning, _, shared = brief.text.partition("## Previous Attempts")
+    assert "Stuck Loop Warning" in warning
+    assert estimate_tokens(shared) <= 1_000
+    attempts, learnings = shared.split("## Relevant Learnings")
+    assert estimate_tokens(attempts) > estimate_tokens(learnings) > 100
+    assert brief.learning_ids
+
+
+# What a worker teaches, and what it is given
+
+
+REVIEW = "- Major: `{0}` swallows the database error without logging it. Log it first."
+
+
+@asserts("S4-41", "S4-43")
+def test_what_workers_find_out_and_what_reviews_reject_again_becomes_learnings(shop: Shop) -> None:
+    chose = "I decided to use SQLite instead of PostgreSQL because the shop has no server."
+    said = f"{{'Store': {chose!r}, 'Cart': {REVIEW.format('cart.py')!r}, 'Stock': {REVIEW.format('stock.py')!r}}}"
+    shop.agent(f"print({said}[prompt.split()[2].strip(',')])\nprint('\\n<task-done/>')")
+    store = shop.add("Store the orders")
+    for title in ("Cart, a review", "Stock, a review"):
+        shop.add(title, "--type", "review")
+    shop.work("--all")
+    shop.learnt("update")
+    found = json.loads(shop.learnt("discoveries", "--json").out)
+    (decision,) = [one for one in found if one["type"] == "decision"]
+    assert (decision["task"], decision["learning"] != "") == (store, True)
+    assert any("2 reviews rejected it" in one["text"] and one["learning"] for one in found if one["type"] == "pattern")
+
+
+@asserts("S4-82", "S4-85", "S4-87", "S4-89", "S4-97")
+def test_a_worker_is_given_what_its_title_and_text_need_and_what_is_active(shop: Shop) -> None:
+    shop.agent("open('asked', 'w').write(prompt)\nprint('<task-done/>')")
+    fields = {"--context": "a replica", "--observation": "it lags", "--implication": "old prices", "--action": "cache"}
+    for number in range(7):
+        shop.learnt("add", f"Cache the schema of replica {number}", *(word for pair in fields.items() for word in pair))
+    archived = shop.learnings()[0]["id"]
+    shop.learnt("archive", archived)
+    other = shop.learn("Count the till with the drawer closed")["id"]
+    shop.add("Be quick", "--text", "Cache the schema of a replica, and count the till with the drawer closed.")
+    shop.work()
+    brief = (shop.folder / "asked").read_text().split("## Relevant Learnings")[1]
+    given = re.findall(r"^_ID: (\w+) \|", brief, re.MULTILINE)
+    assert len(given) == 5
+    assert other in given
+    assert archived not in given
+    blocks = [f"**{name.strip('-').capitalize()}**: {text}\n" for name, text in fields.items()]
+    assert "".join(blocks) in brief
+
+
+@asserts("S4-84", "S4-91", "S4-92", "S4-93", "S4-94", "S4-95", "S4-96")
+def test_what_is_given_for_a_task_is_recorded_counted_and_marked(memory: Memory) -> None:
+    one, two = memory.add("Cache the schema of the replica"), memory.add("Count the till with the drawer closed")
+    text = "Cache the schema of the replica, then count the till with the drawer closed"
+    task = memory.tasks.add("Be quick", text=text, goal="prices")
+    brief = memory.brief(f"{task.title}\n{task.text}", task=task.id, goal="prices")
+    assert set(brief.learning_ids) == {one.id, two.id}
+    assert {(given.learning, given.task) for given in brief.injections} == {(one.id, task.id), (two.id, task.id)}
+    given = memory.get(one.id)
+    assert (given.times_injected, given.last_injected_at) == (1, brief.injections[0].injected_at)
+    assert "## Relevant Learnings (from past work)" in brief.text
+    assert tells(brief.text, "LEARNING_HELPFUL: <id>", "LEARNING_NOT_HELPFUL: <id>")
+    memory.debrief(task.id, f"LEARNING_HELPFUL: {one.id}\n<task-done/>")
+    again = memory.brief(text, task="task_2").text
+    assert re.search(rf"{one.title} \[confidence: 0\.\d\d, helpful 1×", again)
+    assert re.search(rf"{two.title} \[confidence: 0\.\d\d, shown 1×", again)
+
+
+@asserts("S4-90")
+def test_without_a_hit_nothing_is_given_and_nothing_recorded(memory: Memory) -> None:
+    learning = memory.add("Cache the schema of the replica")
+    brief = memory.brief("paint the fence", task="task_1")
+    assert (brief.text, brief.learning_ids, brief.injections) == ("", (), ())
+    assert memory.get(learning.id).times_injected == 0
 
 
 def test_every_requirement_is_asserted_or_differs_on_purpose() -> None:
     every = {f"S5-{number:02d}" for number in range(1, 87)} | {f"R5-{number:02d}" for number in range(1, 23)}
+    every |= {f"S4-{number}" for number in (*range(41, 44), *range(82, 100))}
     assert every - _asserted.keys() - DIFFERENT.keys() == set()
     assert _asserted.keys() & DIFFERENT.keys() == set(), "one or the other"
-    assert all(re.fullmatch(r"[SR]5-\d\d", id) for id in (*_asserted, *DIFFERENT))
+    assert all(re.fullmatch(r"S4-\d\d|[SR]5-\d\d", id) for id in (*_asserted, *DIFFERENT))
 
 
 def test_the_tasks_module_is_the_only_writer_of_attempts() -> None:

@@ -572,10 +572,11 @@ def test_git_is_set_up_in_a_repository_only(project: Path) -> None:
     assert learnt("install", "--git", "--user").code == 2
 
 
-def test_where_learnt_is_gone_git_merges_as_it_always_did(branches: Branches) -> None:
+@pytest.mark.parametrize("broken", ["/nowhere/learnt", "false", "sh -c 'kill -9 $$'"])
+def test_where_learnt_is_gone_or_breaks_down_git_merges_as_it_always_did(branches: Branches, broken: str) -> None:
     driver = branches.repository.git("config", "merge.learnt.driver").strip()
     program = driver.partition(" merge-file")[0]
-    branches.repository.git("config", "merge.learnt.driver", driver.replace(program, "/nowhere/learnt"))
+    branches.repository.git("config", "merge.learnt.driver", driver.replace(program, broken))
     base = "".join(f"line {number}\n" for number in range(9))
     said = branches.fork(base, theirs=base.replace("line 8", "line eight"), ours=base.replace("line 0", "line zero"))
     assert "CONFLICT" not in said

@@ -351,7 +351,7 @@ def test_no_text_is_an_error(text: str) -> None:
     list(observe_reviews(text, text))
     list(observe_rejections([Step(kind="said", text=text), Step(kind="prompt", text=text)]))
     read_demands(text), states_rule(text)
-    list(find_recurring([read_findings(text), read_findings(text)]))
+    list(find_recurring(read_findings(text), [read_findings(text)]))
     observe_commit(text, text, [text])
     observe_attempts(Failure(attempt="attempt_1", task="task_1", error=text), summary=text, said=text)
     list(read_diagnostics(text))
@@ -489,7 +489,7 @@ def test_a_finding_in_several_places_of_one_review_names_all_of_them() -> None:
         f"- Major: `{file}:7` opens a connection without closing it on errors\n" for file in ("a.py", "b.py", "c.py")
     )
 
-    found = only(list(find_recurring([read_findings(review)])))
+    found = only(list(find_recurring(read_findings(review))))
 
     assert found.files == ("a.py", "b.py", "c.py")
     assert found.text.endswith("a review rejected it in `a.py`, `b.py` and `c.py`")
@@ -498,10 +498,10 @@ def test_a_finding_in_several_places_of_one_review_names_all_of_them() -> None:
 def test_a_finding_of_two_reviews_is_a_pattern() -> None:
     later = "- Blocker: `shop/stock.py:90` swallows the database error without logging it"
 
-    found = only(list(find_recurring([read_findings(REVIEW), read_findings(later)])))
+    found = only(list(find_recurring(read_findings(REVIEW), [read_findings(later)])))
 
     assert found.type == "pattern"
     assert found.text.startswith("Avoid code that swallows the database error without logging it")
     assert found.text.endswith("2 reviews rejected it in `shop/cart.py` and `shop/stock.py`")
     assert found.files == ("shop/cart.py", "shop/stock.py")
-    assert list(find_recurring([read_findings(REVIEW), read_findings("- Minor: `a.py` has a long line")])) == []
+    assert list(find_recurring(read_findings(REVIEW), [read_findings("- Minor: `a.py` has a long line")])) == []

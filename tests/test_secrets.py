@@ -6,6 +6,7 @@ import json
 import random
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,34 +21,39 @@ from learnt.model import Triggers
 from tests.conftest import Done
 from tests.support import leaks
 from tests.support.postgres import PostgresServer
-from tests.support.secrets import draw, is_missed, secrets
+from tests.support.secrets import Secret, draw, is_missed, secrets
 
 Learnt = Callable[..., Done]
-SAMPLE = [secret for secret in secrets() if not is_missed(secret)][::250]
 TOKEN = draw("ghp_{a:36}", random.Random(7))[0]
 
 
+@cache
+def sample() -> list[Secret]:
+    """Secrets of each form; not at import, because every process of the tests imports this."""
+    return [secret for secret in secrets() if not is_missed(secret)][::250]
+
+
 def test_no_door_lets_a_secret_into_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert leaks.walk(SAMPLE, monkeypatch) == {}
+    assert leaks.walk(sample(), monkeypatch) == {}
 
 
 def test_no_door_lets_a_secret_into_a_table(memory: Memory, project: Path) -> None:
-    for number, secret in enumerate(SAMPLE):
+    for number, secret in enumerate(sample()):
         leaks.tell_memory(memory, number, secret.text)
 
-    search = leaks.Search(SAMPLE)
-    assert memory.redactions > 10 * len(SAMPLE)
+    search = leaks.Search(sample())
+    assert memory.redactions > 10 * len(sample())
     assert search.found(leaks.dump(memory.context.store.database)) == set()
     assert search.found_in_files((project / ".learnt").rglob("*")) == {}
 
 
 def test_the_search_finds_what_was_not_redacted(memory: Memory, project: Path) -> None:
     memory.brief("Nothing secret", task="task_1")
-    for number, secret in enumerate(SAMPLE[:3]):
+    for number, secret in enumerate(sample()[:3]):
         memory.context.store.database.execute(
             "insert into goal (project, name, created_at) values (:project, :name, 1)", name=f"{number} {secret.text}"
         )
-    search = leaks.Search(SAMPLE)
+    search = leaks.Search(sample())
     assert search.found(leaks.dump(memory.context.store.database)) == {0, 1, 2}
     if memory.context.store.place.address:
         return

@@ -112,6 +112,34 @@ def test_a_check_of_one_task_that_cannot_run_does_not_hold_up_the_others(shop: S
     assert [shop.show(task)["status"] for task in (broken, good)] == ["escalated", "done"]
 
 
+@pytest.mark.parametrize(
+    ("error", "attempts"),
+    [
+        ("ModuleNotFoundError: No module named 'shop.reset'", 1),
+        ("ImportError: cannot import name 'reset' from 'shop' (shop/__init__.py)", 1),
+        ("ModuleNotFoundError: No module named 'till'", 1),
+        ("Cannot find module '../src/reset' from 'tests/reset.test.js'", 1),
+        ("ModuleNotFoundError: No module named 'requests'", 0),
+        ("ModuleNotFoundError: No module named 'requests.adapters'", 0),
+        ("ModuleNotFoundError: No module named 'shop'", 0),
+        ("ModuleNotFoundError: No module named 'shop.reset'\\nImportError: cannot import name 'x' from 'requests'", 0),
+        ("ModuleNotFoundError: No module named 'shop.reset'\\nsh: 1: jq: not found", 0),
+        ("SyntaxError: invalid syntax", 0),
+    ],
+)
+def test_tests_of_what_is_to_be_written_are_no_question_to_a_person(shop: Shop, error: str, attempts: int) -> None:
+    shop.agent("open('shop/made', 'w').close(); print('<task-done/>')")
+    (shop.folder / "shop").mkdir()
+    (shop.folder / "shop" / "__init__.py").touch()
+    check = f'test -e shop/made || {{ printf "E   {error}\\n! 1 error during collection !\\n"; exit 2; }}'
+    task = shop.add("Write the reset of the shop, and till.py", "--verify", check)
+
+    shop.work(code=0 if attempts else 1)
+
+    results = [attempt["result"] for attempt in shop.show(task)["attempts"]]
+    assert results == (["done"] if attempts else ["interrupted"])
+
+
 def test_a_check_that_an_attempt_can_make_succeed_costs_nobody_a_question(shop: Shop) -> None:
     shop.agent("open('made', 'w').close(); open('asked', 'w').write(prompt); print('<task-done/>')")
     shop.add("Make it", "--verify", "test -e made || { echo 'AssertionError: nothing is made'; exit 1; }")
@@ -135,8 +163,9 @@ def test_the_next_agent_is_told_what_an_interrupted_one_left(shop: Shop) -> None
     worker.send_signal(signal.SIGTERM)
     worker.wait(timeout=PATIENCE_S)
 
+    shown = shop.learnt("task", "prompt", task).out
     shop.work()
 
-    prompt = shop.git("show", f"learnt/{task}:asked")
-    assert tells(prompt, "Committed", "Whole")
-    assert tells(prompt, "Not committed", "`half`")
+    for prompt in (shown, shop.git("show", f"learnt/{task}:asked")):
+        assert tells(prompt, "Committed", "Whole")
+        assert tells(prompt, "Not committed", "`half`")

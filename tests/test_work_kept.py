@@ -111,6 +111,21 @@ def test_a_worktree_that_its_agent_damaged_is_set_aside(shop: Shop) -> None:
     assert os.path.exists(aside)
 
 
+def test_what_is_in_a_damaged_worktree_is_named_before_another_agent_needs_its_place(shop: Shop) -> None:
+    commits = "git add . && git -c user.name=a -c user.email=a@b commit -qm Half"
+    program = f"open('half', 'w').close(); os.system({commits!r}); open('rest', 'w').close(); os.remove('.git')"
+    shop.agent(f"{program}; print('<task-failed/>')", isolation="worktree")
+    task = shop.add("Build the shop")
+
+    shop.work("--max-iterations", "1", code=1)
+
+    found = kept(shop, task)
+    assert [commit.split()[1] for commit in found["commits"]] == ["Half"]
+    (damaged,) = found["aside"]
+    assert {"half", "rest"} <= set(os.listdir(damaged))
+    assert damaged in shop.learnt("task", "show", task).out
+
+
 def test_a_repository_inside_a_worktree_keeps_it(shop: Shop) -> None:
     program = (
         "import subprocess\n"
@@ -147,3 +162,40 @@ def test_a_worktree_has_the_learnings_file_where_it_is_not_committed(shop: Shop)
 
     assert shop.git("diff", "--name-only", "HEAD", f"learnt/{task}") == "made\n"
     assert "Count the till at noon" in shop.learnt("list").out
+
+
+LEAVES_LOCKS = r"""
+import subprocess
+if os.path.exists("work"):
+    print("<task-done/>")
+    sys.exit()
+open("work", "w").close()
+for name in ("index.lock", "HEAD.lock", "refs/heads/learnt/" + os.environ["LEARNT_TASK"] + ".lock"):
+    place = subprocess.run(["git", "rev-parse", "--git-path", name], capture_output=True, text=True).stdout.strip()
+    open(place, "w").close()
+print("<task-done/>" if ending == "done" else "<task-failed/>")
+"""
+
+
+@pytest.mark.parametrize("ending", ["done", "failed"])
+def test_what_a_killed_git_left_locked_is_committed_all_the_same(shop: Shop, ending: str) -> None:
+    shop.agent(f"ending = {ending!r}\n{LEAVES_LOCKS}", isolation="worktree")
+    task = shop.add("Build the shop")
+
+    assert shop.work()["done"] == 1
+
+    assert len(shop.show(task)["attempts"]) == (1 if ending == "done" else 2)
+    assert shop.git("diff", "--name-only", "HEAD", f"learnt/{task}") == "work\n"
+
+
+def test_the_merged_work_of_prerequisites_is_nobodys_half_done_work(shop: Shop) -> None:
+    program = "made = prompt.split('\\n')[0].split()[-1]\nif made == 'both': print('<task-failed/>'); sys.exit()\n"
+    shop.agent(f"{program}open(made, 'w').close(); print('<task-done/>')", isolation="worktree")
+    left, right = shop.add("Make left"), shop.add("Make right")
+    both = shop.add("Make both", "--after", left, "--after", right)
+    shop.work("--all", "--max-iterations", "3", code=1)
+
+    found = kept(shop, both)
+
+    assert sorted(os.listdir(found["folder"]))[-2:] == ["left", "right"]
+    assert (found["commits"], found["changes"]) == ([], [])

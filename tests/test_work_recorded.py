@@ -119,6 +119,20 @@ def test_claude_code_does_a_task(claude: Recorded, home: Path) -> None:
     claude.check_what_was_learnt()
 
 
+def test_what_an_attempt_cost_and_said_is_recorded_even_if_its_work_cannot_be_committed(recorded: Recorded) -> None:
+    recorded.repository()
+    recorded.prepare("claude", isolation="worktree")
+    recorded.model("sonnet", price=0.01)
+    leaves = "os.system('git checkout -q --orphan other && git -c user.name=a -c user.email=a@b commit -q -m x')"
+
+    attempt = recorded.attempt(claude_prints(recorded.final), work=leaves)
+
+    assert (attempt["result"], attempt["model"]) == ("failed", "sonnet")
+    assert tells(attempt["failure"]["reason"], "switched", "does not build on")
+    assert (attempt["cost_usd"], attempt["tokens_out"] > 0) == (CLAUDE_RESULT["total_cost_usd"], True)
+    recorded.check_what_was_learnt()
+
+
 def test_claude_code_is_given_the_prompt_by_stdin_and_the_right_to_edit(claude: Recorded) -> None:
     claude.attempt(claude_prints(claude.final))
 

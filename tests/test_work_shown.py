@@ -14,6 +14,7 @@ import pytest
 
 from tests.support.doors import Learnt
 from tests.support.shop import Shop
+from tests.support.words import tells
 
 PATIENCE_S = 60
 LEARNS = (
@@ -156,7 +157,10 @@ def test_a_run_goes_on_with_the_same_words_after_a_crash(shop: Shop) -> None:
 
     subprocess.run(words, cwd=shop.folder, capture_output=True, timeout=PATIENCE_S, check=True)
 
-    assert [one["result"] for one in shop.show(task)["attempts"]] == ["done", "interrupted"]
+    done, interrupted = shop.show(task)["attempts"]
+    assert (done["result"], interrupted["result"]) == ("done", "interrupted")
+    last = shop.learnt("log", interrupted["id"]).out.splitlines()[-1]
+    assert tells(last, "interrupted", str(worker.pid), "died")
 
 
 def test_the_table_of_the_strategy_holds_the_figures_that_its_reasons_name(shop: Shop) -> None:

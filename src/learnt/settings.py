@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from learnt.clients import registry
 from learnt.errors import InvalidValue
 from learnt.model import GENERAL, Value, is_figure
+from learnt.project import SETTINGS_FILE, STORE_FOLDER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,6 +44,11 @@ class Model(Value):
             price = getattr(self, field)
             if not is_figure(price):
                 raise InvalidValue(f"{field} must be 0 or more, not {price!r}", hint=f"set {field} to an amount in USD")
+
+    def is_priced(self, reported: str) -> bool:
+        """Return whether an attempt's cost is known or assumed, if its client reports `cost`, `tokens` or nothing."""
+        by_tokens = reported == "tokens" and (self.input_price or self.output_price)
+        return reported == "cost" or bool(self.price or by_tokens)
 
 
 class Settings(Value):
@@ -143,10 +149,11 @@ def _check_path(name: str, path: str, what: str, example: str, *, ending: str = 
     """Raise unless a setting is a path in the project."""
     parts = path.replace("\\", "/").split("/")
     is_outside = not path.strip("./ ") or ".." in parts or path.startswith(("/", "~")) or ":" in parts[0]
-    is_outside = is_outside or ".git" in map(str.casefold, parts)
-    if not path.isprintable() or is_outside or not path.endswith(ending):
+    is_taken = not {".git", STORE_FOLDER, SETTINGS_FILE}.isdisjoint(map(str.casefold, parts))
+    if not path.isprintable() or is_outside or is_taken or not path.endswith(ending):
         raise InvalidValue(
-            f"`{name}` is {path!r}", hint=f"set it to the path of {what} in the project, such as {example}"
+            f"`{name}` is {path!r}",
+            hint=f"set it to the path of {what} in the project, not of git or learnt, such as {example}",
         )
 
 

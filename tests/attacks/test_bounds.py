@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from learnt import Memory
 from learnt.errors import InvalidValue, TryAgain
 from learnt.store.sqlite import SqliteDatabase
+from learnt.system import files
 from learnt.system.files import Deadline
 from learnt.text.triggers import MAX_WILDCARDS, _matches_path
 from tests.soak import seed_of
@@ -64,6 +65,20 @@ def test_a_deadline_ends_a_statement(project: Path) -> None:
     assert time.monotonic() - began < IN_TIME_S
     assert database.has("select id from learning")
     database.close()
+
+
+def _count_for_ever() -> None:
+    number = 0
+    while True:
+        number += 1
+
+
+def test_a_deadline_that_has_passed_interrupts_its_block_and_nothing_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "_ALARM_REPEAT_S", 0.000_05)
+    for _ in range(300):
+        with pytest.raises(TryAgain), Deadline(1):
+            _count_for_ever()
+        sum(range(1_000))  # an alarm that was still due would go off here
 
 
 def test_the_schema_of_a_store_is_not_trusted_and_works(project: Path) -> None:

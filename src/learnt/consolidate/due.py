@@ -51,7 +51,7 @@ def decide(
     aged = find_aged(entries, thresholds)
     is_long = file_lines >= thresholds.size_lines
     is_stale = since_consolidation >= thresholds.staleness_days
-    size = f"{file_lines} lines (limit {thresholds.size_lines})"
+    size = f"{_count(file_lines, 'line')} (limit {thresholds.size_lines})"
     pause = (
         f"{_count(since_consolidation, 'active day')} since the last consolidation (limit {thresholds.staleness_days})"
     )

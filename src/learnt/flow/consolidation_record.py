@@ -7,11 +7,12 @@ crash. Recording is done once: a run that is in the store is not recorded again.
 from __future__ import annotations
 
 import os
+import posixpath
 from collections.abc import Mapping
 from typing import Any
 
 from learnt.consolidate.merge import add_up
-from learnt.consolidate.merge_entries import merge_entries
+from learnt.consolidate.merge_entries import merge_entries, merge_index
 from learnt.consolidate.plan import DROPPED, MOVED
 from learnt.consolidate.questions import PATCH, OpenQuestion
 from learnt.consolidate.report import render_report
@@ -31,7 +32,7 @@ from learnt.system.files import Locked, make_folders, replace_file
 from learnt.system.journal import Content, Intent, Journal, MergeBack
 from learnt.text.entries import split_entries
 from learnt.text.records import read_fields
-from learnt.text.three_way import MergedText, merge_files, merge_texts
+from learnt.text.three_way import merge_files
 
 _BACKUPS = "consolidations"
 
@@ -98,13 +99,9 @@ def make_merge_back(context: Context) -> MergeBack:
 def merge_back(context: Context, path: str, ours: bytes, present: bytes, before: Content) -> bytes | None:
     """Return a file that was edited after we wrote it, without what we wrote; None if that cannot be told apart."""
     texts = [content.decode("utf-8", "surrogateescape") for content in (ours, present, before or b"")]
-    is_staging = path == context.settings.consolidate_staging_file.replace(os.sep, "/")
-    merged: MergedText = merge_files(texts[0], texts[1], texts[2], _merge_staging if is_staging else merge_texts)
+    is_index = path == posixpath.normpath(context.settings.consolidate_index_file.replace(os.sep, "/"))
+    merged = merge_files(texts[0], texts[1], texts[2], merge_index if is_index else merge_entries)
     return None if merged.conflicts else merged.text.encode("utf-8", "surrogateescape")
-
-
-def _merge_staging(base: str, ours: str, theirs: str) -> MergedText:
-    return merge_entries(base, ours, theirs)
 
 
 def record(context: Context, intent: Intent) -> str:

@@ -43,7 +43,15 @@ from learnt.flow.consolidation_record import (
 )
 from learnt.flow.context import Context
 from learnt.flow.decisions import MAX_OPEN, find_answer, find_escalation, list_open, still_waits, withdraw
-from learnt.flow.documents import Documents, list_stored, note_places, read_documents, update_index, update_pointers
+from learnt.flow.documents import (
+    ENCODING,
+    Documents,
+    list_stored,
+    note_places,
+    read_documents,
+    update_index,
+    update_pointers,
+)
 from learnt.flow.judging import judge_pairs
 from learnt.flow.learnings import refuse_agent
 from learnt.flow.replay import Replay, ReplayedChange, replay
@@ -195,8 +203,8 @@ class ConsolidationRuns:
         recover(self._context)
         run, done = self._find_last_run()
         with Locked(os.path.join(self._store.place.folder, LOCK)):
-            changes = [self._undo_file(change) for change in reversed(done.changes)]
-            intent = Intent(id=new_id("cons", self._context.clock()), changes=tuple(changes), detail={"undoes": run.id})
+            changes = self._undo_files(done)
+            intent = Intent(id=new_id("cons", self._context.clock()), changes=changes, detail={"undoes": run.id})
             changed = self._change_files(intent)
             if changed:
                 self._journal.end()
@@ -246,6 +254,23 @@ class ConsolidationRuns:
             folder = os.path.dirname(str(error.filename or self._path))
             what = os.path.relpath(folder, self._context.root)
             raise cannot_write(f"to {what}, so nothing was changed", error, hint=make_writable(folder)) from None
+
+    def _undo_files(self, done: Intent) -> tuple[JournaledFile, ...]:
+        """Return the changes of files that take a consolidation out of them; what people wrote since stays."""
+        changes = {change.path: self._undo_file(change) for change in reversed(done.changes)}
+        written = {change.path: change.after for change in done.changes}
+        documents = read_documents(self._context)
+        index = changes.get(documents.index_path)
+        if index is None or all(change.before == written[path] for path, change in changes.items()):
+            return tuple(changes.values())
+        left = {path: change.after.decode(*ENCODING) for path, change in changes.items() if change.after is not None}
+        topics = [topic for topic in documents.topics if topic.path in left or topic.path not in changes]
+        files = {topic.path: left[topic.path] for topic in topics if topic.path in left}
+        documents = documents.replace(index=left.get(index.path), topics=tuple(topics))
+        repaired = update_index(documents, files, {})
+        if repaired is not None:
+            changes[index.path] = index.replace(after=repaired.encode(*ENCODING))
+        return tuple(changes.values())
 
     def _undo_file(self, change: JournaledFile) -> JournaledFile:
         """Return the change of a file that takes a consolidation out of it."""

@@ -96,6 +96,8 @@ class Decisions:
         refuse_agent(self._context, "resolve")
         escalation = reviews.get_escalation(self._store.database, id) if is_id("esc", id) else None
         if escalation is None or not escalation.is_about_consolidation:
+            if (keep or scope) and escalation is None and not is_id("task", id):
+                reviews.get_escalation(self._store.database, id)  # raises: there is none
             if keep or scope:
                 raise WrongRequest(f"`{fold(id[:100])}` has no sides to choose from", hint="answer it in words")
             return Tasks(self._context).resolve(id, answer, cancel=cancel, hide=hide)

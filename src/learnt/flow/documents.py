@@ -45,7 +45,7 @@ _SKILL = "SKILL.md"
 _ENDING = ".md"
 _MAX_BYTES = 20_000_000
 _MAX_FILES = 2_000
-_ENCODING = ("utf-8", "surrogateescape")
+ENCODING = ("utf-8", "surrogateescape")
 
 
 class Documents(Value):
@@ -198,7 +198,7 @@ def read_document(root: str, path: str) -> str | None:
     """Return the text of a file of the project; None if there is none."""
     place = os.path.join(root, *path.split("/"))
     try:
-        return read_own(place, max_bytes=_MAX_BYTES).decode(*_ENCODING)
+        return read_own(place, max_bytes=_MAX_BYTES).decode(*ENCODING)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -252,8 +252,8 @@ def _fix(documents: Documents, known: Mapping[str, Learning]) -> IndexReport:
         [
             Replacement(
                 path=os.path.join(documents.root, *path.split("/")),
-                before=None if (old := documents.text_of(path)) is None else old.encode(*_ENCODING),
-                after=text.encode(*_ENCODING),
+                before=None if (old := documents.text_of(path)) is None else old.encode(*ENCODING),
+                after=text.encode(*ENCODING),
                 closed=documents.root,
             )
             for path, text in after.items()

@@ -10,8 +10,6 @@ learning on trial that says more than itself either: it would speak for what it 
 
 from __future__ import annotations
 
-from itertools import zip_longest
-
 from learnt.consolidate.overlap import LearningContent, judge
 from learnt.flow.marks import note_repetition, source_of
 from learnt.mine.quality import can_heal
@@ -35,6 +33,9 @@ if TYPE_CHECKING:
 
 _MAX_COMPARED = 10
 _MAX_NAMES = 60
+_SAID = ("title", "action", "context", "observation", "implication")
+_MAX_READ = 300  # characters of a learning, in which it says what it is about
+_RANK_SCALE = 3  # the higher, the more it counts that a learning is near to both
 _TASKS_TO_PROPOSE = 2
 _MAX_REASON_LENGTH = 200
 _LISTS = {"tags": TAG_LIMIT, "cues": CUE_LIMIT}
@@ -82,12 +83,19 @@ def find_similar(
 
 
 def _find_candidates(database: Database, content: LearningContent, *, limit: int) -> list[Hit]:
-    """Return the learnings nearest to what a learning says, and in turn those nearest to what it names."""
+    """Return the learnings nearest to what a learning says or to what it names; first those that are near to both."""
     learning, named = content.learning, content.meaning.specifics
-    texts = [f"{learning.title} {learning.action}", *([" ".join(sorted(named)[:_MAX_NAMES])] if named else [])]
-    found = [find_nearest(database, text, Filter(status=None), limit=limit + 1) for text in texts]
-    in_turn = (hit for hits in zip_longest(*found) for hit in hits if hit)
-    return [*{hit.learning.id: hit for hit in in_turn if hit.learning.id != learning.id}.values()]
+    said = " ".join(filter(None, (getattr(learning, name) for name in _SAID)))[:_MAX_READ]
+    texts = [said, *([" ".join(sorted(named)[:_MAX_NAMES])] if named else [])]
+    hits: dict[str, Hit] = {}
+    nearness: dict[str, float] = {}
+    for text in texts:
+        found = find_nearest(database, text, Filter(status=None), limit=limit + 1)
+        others = [hit for hit in found if hit.learning.id != learning.id]
+        for rank, hit in enumerate(others):
+            hits.setdefault(hit.learning.id, hit)
+            nearness[hit.learning.id] = nearness.get(hit.learning.id, 0.0) + 1 / (rank + _RANK_SCALE)
+    return sorted(hits.values(), key=lambda hit: -nearness[hit.learning.id])
 
 
 def _order(learning: Learning) -> tuple[int, str]:

@@ -28,9 +28,9 @@ _OWN_LINES = re.compile(
 )
 _NAMES_DRIVER = re.compile(rf"^\S.*\smerge={_DRIVER}\b", re.MULTILINE)
 _NAME = "learnt merges entry by entry"
-# More than 1 means that nothing was merged.
+# 1 means that conflicts are marked in the file; without any mark, the program itself has failed. Above 1, it says so.
 _COMMAND = (
-    "{program} merge-file %O %A %B %P; s=$?; test $s -le 1 && exit $s; "
+    "{program} merge-file %O %A %B %P; s=$?; test $s = 0 && exit; test $s = 1 && grep -q '^<<<<<<< ' %A && exit 1; "
     "git merge-file -L ours -L base -L theirs %A %O %B"
 )
 _Edit = Callable[[str], str]

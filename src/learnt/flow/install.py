@@ -13,7 +13,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import cache, partial
 from hashlib import sha256
 from typing import Any, Self
 
@@ -131,8 +131,8 @@ class ClientSetup:
         location, folder = _location(self._start, user=user)
         return _change(clients, location, folder, _plan_uninstall, dry_run=dry_run)
 
-    def states(self, *, ask: bool = False) -> Iterator[ClientState]:
-        """Yield the state of each client that is set up here or for the user.
+    def states(self, clients: Sequence[str] = CLIENTS, *, ask: bool = False) -> Iterator[ClientState]:
+        """Yield the state of each of the clients that is set up here or for the user.
 
         `ask` allows starting programs: a client, and our hooks and our server as the client starts them.
         """
@@ -148,17 +148,18 @@ class ClientSetup:
         saved = [_SavedFiles.below(folder, closed) for _, folder in places]
         disk = _disk(closed).replace(wrote=lambda path: any(files.note(path) for files in saved))
         if not ask:
-            yield from filter(None, (examine(locations, disk, client) for client in CLIENTS))
+            disk = _keep_read(disk)
+            yield from filter(None, (examine(locations, disk, client) for client in clients))
             return
         trials = Trials()
         disk = disk.replace(ask_client=ask_client, try_hook=trials.try_hook, try_server=trials.try_server)
-        with ThreadPoolExecutor(len(CLIENTS)) as pool:
-            yield from filter(None, pool.map(lambda client: examine(locations, disk, client), CLIENTS))
+        with ThreadPoolExecutor(len(clients)) as pool:
+            yield from filter(None, pool.map(lambda client: examine(locations, disk, client), clients))
 
     def list_clients(self, *, user: bool) -> list[str]:
         """Return the clients that are set up in the project, or for the user."""
         location = _location(self._start, user=user)[0]
-        disk = _disk(_closed_folder(location))
+        disk = _keep_read(_disk(_closed_folder(location)))
         return [client for client in CLIENTS if examine([location], disk, client)]
 
     def find_clients(self, *, user: bool) -> dict[str, str]:
@@ -170,7 +171,7 @@ class ClientSetup:
         return {client: trace for client, trace in traces.items() if trace}
 
     def _with_next_steps(self, outcome: SetupOutcome, location: Location) -> SetupOutcome:
-        twice = [state.twice for state in self.states() if state.client == outcome.client and state.twice]
+        twice = [state.twice for state in self.states([outcome.client]) if state.twice]
         steps = [*_next_steps(outcome, location, self._start), *(f"{fault.detail}: {fault.remedy}" for fault in twice)]
         return outcome.replace(wants=tuple(steps))
 
@@ -182,6 +183,11 @@ def _refuse_outside(start: str, user: bool, *, hint: str) -> None:
 
 def _disk(closed: str) -> Disk:
     return Disk(read=lambda path: _read(path, closed), has_program=_is_on_path, names=_names)
+
+
+def _keep_read(disk: Disk) -> Disk:
+    """Return a disk from which each file is read once: examining a client asks for the same files again and again."""
+    return disk.replace(read=cache(disk.read))
 
 
 def _closed_folder(location: Location) -> str:

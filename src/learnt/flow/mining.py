@@ -300,8 +300,7 @@ def _observe_review(context: Context, task: Task, words: str, summary: str) -> I
         earlier = [
             read_findings(_as_list(texts)) for texts in mined.found_in_other_tasks(database, _FINDING, but=task.id)
         ]
-        texts = {finding.text for finding in findings}
-        yield from (discovery for discovery in find_recurring([findings, *earlier]) if discovery.excerpt in texts)
+        yield from find_recurring(findings, earlier)
         yield from (Discovery(type="pattern", text=finding.text, rule=_FINDING) for finding in findings)
     elif task.based_on:
         base_findings = [finding.text for finding in mined.findings_of(database, task.based_on, _FINDING)]

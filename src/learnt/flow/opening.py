@@ -111,30 +111,34 @@ class _IndexReader:
         categories = learnings.categories(store.database)
         hidden = hidden_categories(self._agent, self._settings.agents, categories)
         which = self._which.replace(not_in_categories=hidden) if hidden else self._which
-        count = learnings.count(store.database, which)
-        if count <= self._max_read:
-            found = learnings.page(store.database, which, limit=count) if count else []
-        elif count <= _MAX_COMPARED:
-            found = self._read_by_area(store, which)
+        # Reading what is left out of each row would take longer than all the rest, so of many it is counted, too.
+        most = learnings.count(store.database, which.replace(exclude_ids=(), exclude_task=None, exclude_loaded=()))
+        if most <= _MAX_COMPARED:
+            found, count = self._read_some(store, which, most)
         else:
             visible = ["", *(category for category in categories if category not in hidden)]
-            most = max(_MIN_PER_CATEGORY, self._max_read // len(visible))
+            limit = max(_MIN_PER_CATEGORY, self._max_read // len(visible))
             areas = (which.replace(in_categories=(category,)) for category in visible)
-            found = [one for area in areas for one in learnings.standing_candidates(store.database, area, limit=most)]
+            found = [one for area in areas for one in learnings.standing_candidates(store.database, area, limit=limit)]
+            count = most
         known = {learning.id for learning in self.learnings}
         fresh = [learning.replace(scope=store.place.scope) for learning in found if learning.id not in known]
         self.learnings += fresh
         self.total += count - (len(found) - len(fresh))
 
-    def _read_by_area(self, store: Store, which: Filter) -> list[Learning]:
-        """Return the most important learnings of each area."""
+    def _read_some(self, store: Store, which: Filter, most: int) -> tuple[list[Learning], int]:
+        """Return all learnings or, if there are too many, the most important of each area, and how many there are."""
+        if most <= self._max_read:
+            found = learnings.page(store.database, which, limit=most) if most else []
+            return found, len(found)
         areas: dict[str, list[str]] = {}
-        for id, category, tags in learnings.list_areas(store.database, which, limit=_MAX_COMPARED):
+        listed = learnings.list_areas(store.database, which, limit=_MAX_COMPARED)
+        for id, category, tags in listed:
             areas.setdefault(area_of(category, tags), []).append(id)
         ids = list(take_turns(areas.values()))[: self._max_read]
         pinned = learnings.page(store.database, which.replace(pinned=True), limit=self._max_read)
         others = set(ids) - {learning.id for learning in pinned}
-        return [*pinned, *learnings.get_all(store.database, sorted(others)).values()]
+        return [*pinned, *learnings.get_all(store.database, sorted(others)).values()], len(listed)
 
 
 def _list_unfinished(conversation: Conversation) -> tuple[Unfinished, ...]:

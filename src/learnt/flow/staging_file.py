@@ -39,7 +39,6 @@ def staging_path(root: str, settings: Settings) -> str:
 def _check_files_differ(settings: Settings) -> None:
     """Raise if two files of consolidation are one, because each is written in its own way."""
     named = [
-        ("the learnings file", ".learnt/learnings.md"),
         ("consolidate.staging_file", settings.consolidate_staging_file),
         ("consolidate.index_file", settings.consolidate_index_file),
         *(("consolidate.topic_files", path) for path in settings.consolidate_topic_files),

@@ -3,7 +3,7 @@
 A line is a statement, and the action after an arrow: `Start Redis before the tests → Run make redis`. The statement of
 an agent's learning is its title; a person's line comes back in full: `line_of(Learning(**fields_of(line), …))` is the
 folded line. The action is shown if it is short and says more than the statement, and if there is room in the file. So
-two lines are compared part by part: whoever did not see or did not change the action has not edited it.
+two lines are compared part by part: a person who did not see or did not change the action has not edited it.
 """
 
 from __future__ import annotations

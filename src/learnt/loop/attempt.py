@@ -43,7 +43,6 @@ _SPOOL_POLL_S = 0.2
 # The price of a cached input token, as a share of the price of an uncached one.
 _CACHED_SHARE = 0.1
 _MAX_LOG_CHARS = 5_000_000
-_NO_CHOICE = ModelChoice(model="", reason="")
 _NO_REPORT = RunReport()
 
 
@@ -90,6 +89,7 @@ class TaskAttempt:
         self._remaining_log_chars = _MAX_LOG_CHARS
         self._began = time.monotonic()
         self._obstacle = ""
+        self._choice = ModelChoice(model=claim.model, reason=claim.model_reason)
 
     def run(self) -> AttemptResult:
         """Make the attempt. However it ends, settle the claim and leave no process running."""
@@ -108,35 +108,32 @@ class TaskAttempt:
         finally:
             remove_tree(self._scratch)
 
-    def _begin(self) -> tuple[ModelChoice, folders.Folder, programs.Call] | None:
-        """Return the model, folder and call; None if we were stopped, or if a person must check the task first."""
+    def _begin(self) -> tuple[folders.Folder, programs.Call] | None:
+        """Return the folder and the call; None if we were stopped, or if a person must check the task first."""
         try:
-            choice = ModelChoice(model=self.claim.model, reason=self.claim.model_reason)
-            if not choice.reason:
-                choice = self._memory.work.choose_model(self.task)
+            if not self._choice.reason:
+                self._choice = self._memory.work.choose_model(self.task)
             folder = self._prepare_folder()
-            kept = folders.Kept()
+            kept = folders.KeptWork()
             if folder.branch and not folder.is_new:
                 kept = folders.find_kept(self._root, self._worktrees, self.task)
             baseline = self._measure_baseline(folder, kept)
             if self.stop.is_requested:
                 self._memory.work.release_interrupted(self.claim)
                 return None
-            if baseline is not None and baseline.obstacle and not self._is_allowed(baseline):
+            if baseline is not None and baseline.obstacle and not self._can_go_on(baseline, folder):
                 self._ask_about(baseline)
                 return None
-            model = choice.model or "the client's default"
-            self._say(f"model: {model} ({choice.reason})")
+            model = self._choice.model or "the client's default"
+            self._say(f"model: {model} ({self._choice.reason})")
             stuck = self._memory.tasks.stuck(self.task)
             if stuck:
                 self._say(f"stuck: {stuck.reason}; the agent is warned, and if it fails, a person is asked")
             unmerged = folder.unmerged
-            prompt = build_prompt(self._memory, self.task, choice, unmerged=unmerged, baseline=baseline, kept=kept)
-            return (
-                choice,
-                folder,
-                _build_call(self._settings, prompt, choice, folder=folder.path, scratch=self._scratch),
+            prompt = build_prompt(
+                self._memory, self.task, self._choice, unmerged=unmerged, baseline=baseline, kept=kept
             )
+            return folder, _build_call(self._settings, prompt, self._choice, folder=folder.path, scratch=self._scratch)
         except TryAgain:
             raise
         except (LearntError, OSError) as error:
@@ -155,7 +152,7 @@ class TaskAttempt:
         self._update_claim(folder=folder.path)
         return folder
 
-    def _measure_baseline(self, folder: folders.Folder, kept: folders.Kept) -> Baseline | None:
+    def _measure_baseline(self, folder: folders.Folder, kept: folders.KeptWork) -> Baseline | None:
         """Return how the verification ends before the task's first attempt; None if there is none, or work is here."""
         command = self.task.verify or self._settings.work_verify
         attempts = self._memory.tasks.attempts(self.task.id)
@@ -173,7 +170,7 @@ class TaskAttempt:
             run=lambda: self._run_baseline(command, folder),
         )
         self._update_claim(agent_pid=0, agent_started="")
-        if baseline is not None and not baseline.obstacle:
+        if baseline is not None:
             how = "succeeds already" if baseline.passes else f"fails: {baseline.error}"
             self._say(f"before any work, `{command}` {how}")
         return baseline
@@ -184,8 +181,13 @@ class TaskAttempt:
         folders.restore(folder)
         return run
 
-    def _is_allowed(self, baseline: Baseline) -> bool:
-        """Return whether a person has answered about this obstacle, so that the task is attempted all the same."""
+    def _can_go_on(self, baseline: Baseline, folder: folders.Folder) -> bool:
+        """Return whether the task is attempted in spite of this obstacle: it mends it itself, or a person says so."""
+        wanted = f"{self.task.title}\n{self.task.text}\n{self.task.acceptance}"
+        if baseline.missing and all(
+            verify.is_to_be_written(name, folder=folder.path, wanted=wanted) for name in baseline.missing
+        ):
+            return True
         answers = self._memory.tasks.escalations(status="resolved")
         return any(
             answer.detail.get("verify") == baseline.command
@@ -206,7 +208,7 @@ class TaskAttempt:
         self._obstacle = "" if self.task.verify else reason
         self.task = self._memory.tasks.get(self.task.id)
 
-    def _work(self, choice: ModelChoice, folder: folders.Folder, call: programs.Call) -> AttemptResult:
+    def _work(self, folder: folders.Folder, call: programs.Call) -> AttemptResult:
         self._import_file_edits()
         run = self._run(call, folder, "agent")
         self._import_agents_edits(folder)
@@ -218,11 +220,17 @@ class TaskAttempt:
         if run.exit.survivors:
             self._say(f"processes that could not be ended: {', '.join(map(str, run.exit.survivors))}")
         if _is_out_of_quota(run, answer):
-            return self._pause(choice, answer)
-        result, failure = self._judge(run, answer, folder)
-        if result == "done" and not self._commit(folder):
-            result = "interrupted"
-        ended = self._settle(answer.said or answer.text, result, failure, choice, answer)
+            return self._pause(answer)
+        try:
+            result, failure = self._judge(run, answer, folder)
+            if result == "done" and not self._commit(folder):
+                result = "interrupted"
+        except TryAgain:
+            raise
+        except (LearntError, OSError) as error:
+            # What the agent said and cost is known, whatever became of its work.
+            result, failure = "failed", self._failure(str(error), category="unknown", error="")
+        ended = self._settle(answer.said or answer.text, result, failure, answer)
         if ended.result == "done" and ended.debrief is not None and not ended.debrief.spooled:
             return self._remove_folder(folder, ended)
         return ended
@@ -266,14 +274,12 @@ class TaskAttempt:
             stop=self.stop,
         )
 
-    def _pause(self, choice: ModelChoice, answer: RunReport) -> AttemptResult:
+    def _pause(self, answer: RunReport) -> AttemptResult:
         """End without an attempt, because the client's quota is exhausted; what it cost all the same is recorded."""
         self._say(f"the client's quota or rate limit is exhausted: {shorten(fold(answer.error), _MAX_COMPLAINT_CHARS)}")
         pause_s = quota.find_pause_s(answer.error, now=datetime.now()) or 0.0
         if answer.cost_usd or answer.tokens_out:
-            return self._settle(answer.said or answer.text, "interrupted", None, choice, answer).replace(
-                pause_s=pause_s
-            )
+            return self._settle(answer.said or answer.text, "interrupted", None, answer).replace(pause_s=pause_s)
         self._memory.work.give_back(self.claim)
         return AttemptResult(task=self.task, attempt=self.claim.attempt, result="interrupted", pause_s=pause_s)
 
@@ -341,21 +347,14 @@ class TaskAttempt:
             error=quoted,
         )
 
-    def _settle(
-        self,
-        said: str,
-        result: str,
-        failure: Failure | None,
-        choice: ModelChoice = _NO_CHOICE,
-        answer: RunReport = _NO_REPORT,
-    ) -> AttemptResult:
+    def _settle(self, said: str, result: str, failure: Failure | None, answer: RunReport = _NO_REPORT) -> AttemptResult:
         """Debrief the agent, which also releases the task; return the result."""
         if not self._memory.work.has_store():
             raise CannotWork(
                 f"{self._store_folder} no longer exists",
                 hint="perhaps the agent deleted it; `learnt init` creates a new one",
             )
-        ended = self._result(result, choice, answer)
+        ended = self._result(result, answer)
         debrief = self._memory.debrief(
             self.task.id,
             said,
@@ -371,6 +370,8 @@ class TaskAttempt:
             failure=failure,
             claim=self.claim,
         )
+        for remark in debrief.ignored:
+            self._say(f"ignored: {remark}")
         debrief = self._await_spool(debrief)
         self._memory.work.record_cost(self.claim, cost_usd=ended.assumed_usd)
         reason = debrief.failure.reason if debrief.failure else ""
@@ -390,8 +391,8 @@ class TaskAttempt:
             time.sleep(_SPOOL_POLL_S)
         return debrief
 
-    def _result(self, result: str, choice: ModelChoice = _NO_CHOICE, answer: RunReport = _NO_REPORT) -> AttemptResult:
-        name = choice.model or answer.model
+    def _result(self, result: str, answer: RunReport = _NO_REPORT) -> AttemptResult:
+        name = self._choice.model or answer.model
         model = next((model for model in self._settings.models if model.name == name), None)
         cost_usd = _cost(model, answer)
         price = self.claim.price_usd if self.claim.agent_pid else 0.0
@@ -400,7 +401,7 @@ class TaskAttempt:
             attempt=self.claim.attempt,
             result=result,
             model=name,
-            model_reason=choice.reason,
+            model_reason=self._choice.reason,
             cost_usd=cost_usd,
             assumed_usd=price if cost_usd is None else cost_usd,
             tokens_in=answer.tokens_in,
@@ -434,12 +435,17 @@ class TaskAttempt:
         self._report(redact(text)[0])
 
     def _write_log(self, text: str) -> None:
-        """Add a line to the attempt's log; if that fails, the attempt continues."""
-        line = f"{time.strftime('%H:%M:%S')} {redact(text)[0]}\n"
-        self._remaining_log_chars -= len(line)
+        """Add a line to the attempt's log, unless that is full."""
+        self._remaining_log_chars -= len(text)
         if self._remaining_log_chars >= 0:
-            with suppress(OSError):
-                _append(os.path.join(self._store_folder, LOGS, f"{self.claim.attempt}.log"), line)
+            write_log(self._store_folder, self.claim.attempt, text)
+
+
+def write_log(store_folder: str, attempt: str, text: str) -> None:
+    """Add a line to an attempt's log, without secrets; if that fails, the work goes on."""
+    with suppress(OSError):
+        line = f"{time.strftime('%H:%M:%S')} {redact(text)[0]}\n"
+        _append(os.path.join(store_folder, LOGS, f"{attempt}.log"), line)
 
 
 def _is_out_of_quota(run: AgentRun, answer: RunReport) -> bool:

@@ -35,6 +35,8 @@ class Baseline(Value):
     """The first error that it printed."""
     obstacle: str = ""
     """The reason for which no attempt can make it succeed; empty if there is none."""
+    missing: tuple[str, ...] = ()
+    """What its tests cannot be collected without."""
     worker: str = ""
 
 
@@ -77,11 +79,13 @@ def _describe(run: AgentRun, baseline: Baseline) -> Baseline:
     how, _, output = verify.describe_failure(baseline.command, run)
     error = redact(verify.read_error(output)[0] or how)[0]
     obstacle = redact(verify.find_obstacle(output, run.exit.exit_code))[0]
-    return baseline.replace(error=error, obstacle=obstacle)
+    missing = verify.find_missing(output) if obstacle else ()
+    return baseline.replace(error=error, obstacle=obstacle, missing=missing)
 
 
 def _read(path: str) -> Baseline | None:
     try:
-        return Baseline(**json.loads(read_own(path, max_bytes=_MAX_BYTES)))
-    except (FileNotFoundError, ValueError, TypeError):
+        stored = json.loads(read_own(path, max_bytes=_MAX_BYTES))
+        return Baseline(**{**stored, "missing": tuple(stored.get("missing", ()))})
+    except (FileNotFoundError, ValueError, TypeError, AttributeError):
         return None

@@ -24,6 +24,7 @@ _PREFIX = "learnt/"
 _LOCK = "worktrees.lock"
 _ASIDE = "-kept-"
 _GITLINK = "160000 "
+_MERGED = "learnt-merged"
 _LEARNINGS_FILES = (":(glob)**/.learnt/learnings.md", ":(glob)**/.learnt/learnings/*.md")
 _MAX_COPY_BYTES = 5_000_000
 _MAX_SHOWN = 20
@@ -41,7 +42,7 @@ class Folder(Value):
     """Whether nobody has worked in it yet."""
 
 
-class Kept(Value):
+class KeptWork(Value):
     """Where the work on a task is that has not been merged."""
 
     branch: str = ""
@@ -95,6 +96,8 @@ def prepare(
             # Without --force, because the branch may be checked out elsewhere.
             _git(root, "worktree", "add", *new, folder.path, "HEAD" if new else folder.branch)
             folder = folder.replace(is_new=bool(new))
+        else:
+            _remove_locks(folder)
         branches = [other.branch for other in earlier if other.branch and _has_branch(root, other.branch)]
         unmerged = tuple(branch for branch in branches if not _merge(folder.path, branch))
         _copy(root, folder.path, files)
@@ -109,6 +112,7 @@ def commit(folder: Folder, message: str) -> None:
         raise LearntError(
             f"{folder.path} is no longer a worktree", hint="the agent damaged or deleted it; what is left is set aside"
         )
+    _remove_locks(folder)
     copies = _find_copies(folder.path)
     _git(folder.path, "add", "--all", "--", ".", *(f":(exclude,literal){copy}" for copy in copies))
     if _git(folder.path, "diff", "--no-ext-diff", "--no-textconv", "--cached", "--quiet", check=False) is None:
@@ -161,6 +165,7 @@ def identify(folder: Folder) -> tuple[str, str]:
 def restore(folder: Folder) -> None:
     """Remove what a program left in a worktree that had no changes before."""
     if folder.branch:
+        _remove_locks(folder)
         _git(folder.path, "reset", "--hard", "--quiet", check=False)
         _git(folder.path, "clean", "-d", "--force", "--quiet", "--exclude=.learnt", check=False)
 
@@ -170,7 +175,7 @@ def list_tasks(worktrees: str) -> list[str]:
     return [name for name in list_names(worktrees) if name.startswith("task_") and _ASIDE not in name]
 
 
-def find_kept(root: str, worktrees: str, task: Task) -> Kept:
+def find_kept(root: str, worktrees: str, task: Task) -> KeptWork:
     """Return where the work on a task is."""
     folder = folder_of(worktrees, task.id)
     prefix = task.id + _ASIDE
@@ -179,9 +184,11 @@ def find_kept(root: str, worktrees: str, task: Task) -> Kept:
     except OSError:
         aside = []
     has_folder = _is_own(folder.path)
+    if not has_folder and os.path.isdir(folder.path):
+        aside.append(folder.path)  # it is renamed when the next agent needs its place
     branch = task.branch or folder.branch
-    has_branch = (has_folder or bool(task.branch)) and _has_branch(root, branch)
-    return Kept(
+    has_branch = bool(has_folder or aside or task.branch) and _has_branch(root, branch)
+    return KeptWork(
         branch=branch if has_branch else "",
         commits=tuple(_list_commits(root, branch)) if has_branch else (),
         folder=folder.path if has_folder else "",
@@ -191,9 +198,10 @@ def find_kept(root: str, worktrees: str, task: Task) -> Kept:
 
 
 def _list_commits(root: str, branch: str) -> list[str]:
-    """Return a task's commits that are neither on HEAD nor on another task's branch, the latest first."""
+    """Return the commits of a task's agents that are neither on HEAD nor on another task's branch, the latest first."""
     others = (f"--exclude={branch}", f"--branches={_PREFIX}*", "HEAD")
-    listed = _git(root, "log", "--format=%h %s", f"--max-count={_MAX_SHOWN}", branch, "--not", *others, check=False)
+    theirs = ("--invert-grep", f"--grep=^{_MERGED}: ", f"--max-count={_MAX_SHOWN}")
+    listed = _git(root, "log", "--format=%h %s", *theirs, branch, "--not", *others, check=False)
     return listed.splitlines() if listed else []
 
 
@@ -296,6 +304,15 @@ def _is_own(path: str) -> bool:
     return top is not None and os.path.realpath(top) == os.path.realpath(path)
 
 
+def _remove_locks(folder: Folder) -> None:
+    """Remove the locks that git leaves in a worktree if it is killed; nobody works there now."""
+    names = ("index.lock", "HEAD.lock", f"refs/heads/{folder.branch}.lock")
+    paths = _git(folder.path, "rev-parse", *(word for name in names for word in ("--git-path", name)), check=False)
+    for path in (paths or "").splitlines():
+        with suppress(OSError):
+            os.unlink(os.path.join(folder.path, path))
+
+
 def _has_branch(root: str, branch: str) -> bool:
     return _git(root, "rev-parse", "--verify", "-q", f"refs/heads/{branch}", check=False) is not None
 
@@ -304,7 +321,8 @@ def _merge(path: str, branch: str) -> bool:
     """Merge a branch into a worktree unless it is merged already; return False if there are conflicts."""
     if _git(path, "merge-base", "--is-ancestor", branch, "HEAD", check=False) is not None:
         return True
-    if _git(path, *_identity(path), "merge", "--no-edit", "--quiet", branch, check=False) is not None:
+    message = f"Merge {branch}\n\n{_MERGED}: {branch}"
+    if _git(path, *_identity(path), "merge", "--quiet", "-m", message, branch, check=False) is not None:
         return True
     _git(path, "merge", "--abort", check=False)
     return False

@@ -14,7 +14,7 @@ from string import Template
 
 from learnt.errors import LearntError, NotFound, WrongRequest
 from learnt.loop.baseline import Baseline
-from learnt.loop.folders import Kept
+from learnt.loop.folders import KeptWork
 from learnt.memory import Memory
 from learnt.mine.ask import TEMPLATE, TEMPLATES
 from learnt.model import Task, Value
@@ -54,7 +54,7 @@ class Earlier(Value):
     summary: str = ""
 
 
-_NO_PURPOSE, _NOTHING_KEPT = Purpose(), Kept()
+_NO_PURPOSE, _NOTHING_KEPT = Purpose(), KeptWork()
 
 
 def compose(
@@ -70,7 +70,7 @@ def compose(
     purpose: Purpose = _NO_PURPOSE,
     verify: str = "",
     baseline: Baseline | None = None,
-    kept: Kept = _NOTHING_KEPT,
+    kept: KeptWork = _NOTHING_KEPT,
     overrides: str = "",
 ) -> str:
     """Return the prompt for the next attempt at a task."""
@@ -101,7 +101,7 @@ def build_prompt(
     *,
     unmerged: tuple[str, ...] = (),
     baseline: Baseline | None = None,
-    kept: Kept = _NOTHING_KEPT,
+    kept: KeptWork = _NOTHING_KEPT,
     keep: bool = True,
 ) -> str:
     """Return the prompt for the next attempt at a task; with `keep=False`, its brief is not recorded."""
@@ -244,7 +244,7 @@ def _describe_judgement(task: Task, verify: str, baseline: Baseline | None) -> l
     return entries
 
 
-def _describe_kept(kept: Kept) -> list[str]:
+def _describe_kept(kept: KeptWork) -> list[str]:
     entries = [f"- Committed: {quoted_line(commit)}" for commit in kept.commits]
     if kept.changes:
         names = ", ".join(f"`{quoted_line(name)}`" for name in kept.changes[:_MAX_ENTRIES])

@@ -6,6 +6,7 @@ failed. What our own programs print inside an attempt is nobody's error.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 
@@ -49,25 +50,58 @@ _EXPRESSIONS = [(category, re.compile(pattern, re.MULTILINE)) for category, patt
 
 
 # No change to the files mends these: the shell or `make` cannot start a program, or the tests cannot be collected.
-_OBSTACLES = re.compile(
+_NO_TOOL = re.compile(
     r"^.*(?:\bcommand not found|sh: (?:line )?(?:\d+: )?[^:\n]+: not found"
     r"|is not recognized as an internal or external).*$"
     r"|^make(?:\[\d+\])?: [\w.+/-]+: (?:No such file or directory|Command not found|Permission denied)$"
     r"|^(?:/usr/bin/)?env: .+: No such file or directory$"
-    r"|^\S*python[\d.]*(?:\.exe)?: No module named \S+$"
-    r"|^.*\berrors? during collection\b.*$|^ERROR collecting .*$|^ImportError while loading conftest.*$"
+    r"|^\S*python[\d.]*(?:\.exe)?: No module named \S+$",
+    re.MULTILINE,
+)
+_NO_COLLECTION = re.compile(
+    r"^.*\berrors? during collection\b.*$|^ERROR collecting .*$|^ImportError while loading conftest.*$"
     r"|^INTERNALERROR> .*$|^.*\bTest suite failed to run\b.*$|^FAIL\s.*\[setup failed\]$",
     re.MULTILINE,
 )
 _NO_PROGRAM = (126, 127)
+# What tests cannot be collected without: a module, or a name in a module.
+_MISSING = re.compile(
+    r"ModuleNotFoundError: No module named '(?P<module>[\w.]+)'"
+    r"|ImportError: cannot import name '\w+' from (?:partially initialized module )?'(?P<source>[\w.]+)'"
+    r"|Cannot find module '(?P<path>[^']+)'"
+)
+_SOURCES = ("", "src", "lib")
 
 
 def find_obstacle(output: str, exit_code: int | None) -> str:
     """Return why no attempt can make a verification succeed that failed before any work; empty if one can."""
-    match = _OBSTACLES.search(_without_own_lines(output))
+    output = _without_own_lines(output)
+    match = _NO_TOOL.search(output) or _NO_COLLECTION.search(output)
     if match is None and exit_code in _NO_PROGRAM:
         return read_error(output)[0] or f"exit code {exit_code}: a program is missing, or cannot be started"
     return cut_words(match[0].strip(" =!_"), _MAX_REASON_CHARS) if match else ""
+
+
+def find_missing(output: str) -> tuple[str, ...]:
+    """Return what tests cannot be collected without; `shop.` for a name that the module `shop` lacks."""
+    output = _without_own_lines(output)
+    found = () if _NO_TOOL.search(output) else _MISSING.finditer(output)
+    names = (match["module"] or match["path"] or f"{match['source']}." for match in found)
+    return tuple(dict.fromkeys(names))
+
+
+def is_to_be_written(missing: str, *, folder: str, wanted: str) -> bool:
+    """Return whether what tests lack is for the task to write, and no dependency that somebody must install.
+
+    Tests may come before what they test. `wanted` is what the task says.
+    """
+    if missing.startswith("."):
+        return True
+    top, dot, _ = missing.partition(".")
+    places = (os.path.join(folder, source, top) for source in _SOURCES)
+    is_here = any(os.path.lexists(place) or os.path.lexists(f"{place}.py") for place in places)
+    # A module that is here and yet not found is not installed.
+    return is_here if dot else not is_here and re.search(rf"\b{re.escape(top)}\b", wanted) is not None
 
 
 def build_call(command: str) -> Call:

@@ -18,7 +18,7 @@ from typing import Any
 from learnt.errors import LearntError, NotFound
 from learnt.flow.money import Budget, Refused
 from learnt.loop import baseline, folders, quota
-from learnt.loop.attempt import RUNNING, WORKTREES, AttemptResult, TaskAttempt, check_agent, wip_message
+from learnt.loop.attempt import RUNNING, WORKTREES, AttemptResult, TaskAttempt, check_agent, wip_message, write_log
 from learnt.memory import Memory
 from learnt.model import Claim, Task, Value, new_id
 from learnt.system import family
@@ -249,14 +249,19 @@ class LoopRun:
     def _pause(self, pause_s: float) -> None:
         """Start no attempts for a while; without a stated time, for longer and longer."""
         now = time.monotonic()
+        if now < self._paused_until and not pause_s:
+            return  # other attempts that were running met the same end of the quota
         self._pauses += 1
         if self._pauses == 1:
             self._paused_since = now
-        elif now - self._paused_since > _MAX_PAUSES_S:
-            self._stopped = self._stopped or "the client's quota has been exhausted for more than a week"
         pause_s = pause_s or min(quota.FIRST_PAUSE_S * 2 ** min(self._pauses - 1, 10), quota.LONGEST_PAUSE_S)
+        if max(pause_s, now - self._paused_since) > _MAX_PAUSES_S:
+            self._stopped = self._stopped or "the client's quota is exhausted for more than eight days"
+            return
         self._paused_until = max(self._paused_until, now + pause_s)
-        until = time.strftime("%H:%M:%S", time.localtime(time.time() + self._paused_until - now))
+        pause_s = self._paused_until - now
+        form = "%H:%M:%S" if pause_s < DAY_S else "%Y-%m-%d %H:%M"
+        until = time.strftime(form, time.localtime(time.time() + pause_s))
         self._report(Notice(what="paused", text=f"the client's quota is exhausted; the run continues at {until}"))
 
     def _has_reached_attempt_limit(self) -> bool:
@@ -329,10 +334,13 @@ class LoopRun:
         for claim in lapsed:
             if claim.attempt in self._working:
                 continue
-            if claim.host == socket.gethostname():
+            is_here = claim.host == socket.gethostname()
+            if is_here:
                 family.end_orphans(claim.agent_pid, claim.agent_started, mark=claim.attempt)
-                remove_tree(os.path.join(memory.folder, RUNNING, claim.attempt))
-            memory.work.release_interrupted(claim, only_if_lapsed=True)
+            if memory.work.release_interrupted(claim, only_if_lapsed=True) and is_here:
+                write_log(memory.folder, claim.attempt, f"interrupted: its worker, process {claim.pid}, has died")
+            if is_here:
+                remove_tree(os.path.join(memory.folder, RUNNING, claim.attempt))  # whoever follows the log waits for it
 
     def _renew_claims(self, lease_s: int) -> None:
         """Renew running attempts' claims, stop attempts that lost their claim, and release dead workers' claims."""

@@ -41,7 +41,7 @@ _KNOWN_ERROR = lazy_pattern(
 )
 _ERROR_LABEL = lazy_pattern(r"^\W*(?:\w[\w./-]*: )?(?:fatal|error|err!?|panic|failed|failure|FAIL)\b", re.IGNORECASE)
 _ABOUT_FAILURE = lazy_pattern(r"\b(?:error|fail|failed|fatal|exception)\b", re.IGNORECASE)
-# Whoever reports an error without such a word says what is not, or is no longer.
+# A report of an error without such a word says what is not, or is no longer.
 _NEGATION = lazy_pattern(
     r"\b(?:not|no|never|without|unable|missing|expired?|refused|forbidden|unsupported|unauthori[sz]ed|incompatible|"
     r"mismatch|unresolved|out of|already|rejected|aborted|only|must|need(?:s|ed)?|\w+n't)\b",

@@ -152,22 +152,24 @@ def observe_reviews(review: str, improvement: str) -> Iterator[Discovery]:
             yield _describe_finding(finding, "constraint", [finding], fix=generalise(closing)[:_MAX_FINDING_LENGTH])
 
 
-def find_recurring(findings_by_review: Sequence[Sequence[ReviewFinding]]) -> Iterator[Discovery]:
-    """Yield the rules behind the findings that come back, in several reviews or places, without duplicates."""
+def find_recurring(
+    review: Sequence[ReviewFinding], earlier: Sequence[Sequence[ReviewFinding]] = ()
+) -> Iterator[Discovery]:
+    """Yield the rules behind a review's findings that come back, in other places or earlier reviews, each once."""
     yielded: list[frozenset[str]] = []
-    for index, review in enumerate(findings_by_review):
-        for finding in review:
-            finding_words = _list_words(finding.text)
-            if not finding_words or any(_are_alike(finding_words, earlier) for earlier in yielded):
-                continue
-            alike = [
-                [other for other in others if _are_alike(finding_words, _list_words(other.text))]
-                for others in findings_by_review[index:]
-            ]
-            again = [other for others in alike for other in others]
-            if sum(map(bool, alike)) > 1 or len(_list_places(again)) > 1:
-                yielded.append(finding_words)
-                yield _describe_finding(finding, "pattern", again, reviews=sum(map(bool, alike)))
+    for finding in review:
+        finding_words = _list_words(finding.text)
+        if not finding_words or any(_are_alike(finding_words, other) for other in yielded):
+            continue
+        alike = [
+            [other for other in others if _are_alike(finding_words, _list_words(other.text))]
+            for others in (review, *earlier)
+        ]
+        again = [other for others in alike for other in others]
+        reviews = sum(map(bool, alike))
+        if reviews > 1 or len(_list_places(again)) > 1:
+            yielded.append(finding_words)
+            yield _describe_finding(finding, "pattern", again, reviews=reviews)
 
 
 def read_thread(text: str) -> list[ReviewRemark]:

@@ -123,6 +123,8 @@ class Filter(Value):
         conditions += [f"learning.{field} <> ''" for field in _PARTLY_INDEXED if parameters.get(field)]
         if self.pinned:
             conditions.append("learning.pinned = 1")
+            if self.trusted_from is not None:
+                conditions.append(f"{_TRUST} = 1")  # this is what trusted and pinned ones have, and the index finds it
         if self.tag is not None:
             conditions.append("learning.tags like :tag escape '\\'")
             parameters["tag"] = f"%{_escape_like(json.dumps(self.tag.lower(), ensure_ascii=False))}%"
@@ -137,9 +139,12 @@ class Filter(Value):
         if self.exclude_ids:
             excluded.append(database.one_of("learning.id", "exclude_ids"))
             parameters["exclude_ids"] = database.list_value(self.exclude_ids)
+        likes = []
         for letter, pattern in zip("abcdefghijklmnopqrstuvwxyz", self.exclude_loaded, strict=False):
-            excluded.append(f"learning.loaded_from like :loaded_{letter} escape '\\'")
+            likes.append(f"learning.loaded_from like :loaded_{letter} escape '\\'")
             parameters[f"loaded_{letter}"] = _escape_like(pattern).replace("*", "%")
+        if likes:  # hardly any learning stands in a file, so the patterns are compared with few
+            excluded.append(f"learning.loaded_from <> '' and ({' or '.join(likes)})")
         if excluded or self.only_excluded:
             conditions.append(f"{'' if self.only_excluded else 'not '}({' or '.join(excluded) or '1 = 0'})")
         return " and ".join(conditions), parameters

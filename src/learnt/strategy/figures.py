@@ -110,7 +110,7 @@ def make_figures(outcomes: Iterable[PastAttempt], *, by_type: bool = False) -> l
 
 
 def _make_figure(model: str, type: str, group: list[PastAttempt]) -> Figure:
-    costs = _known_costs(group)
+    costs = _list_costs(group)
     first = [outcome for outcome in group if not outcome.before]
     later = [outcome for outcome in group if outcome.before]
     times = sorted(outcome.duration_ms for outcome in group if outcome.duration_ms is not None)
@@ -121,8 +121,8 @@ def _make_figure(model: str, type: str, group: list[PastAttempt]) -> Figure:
         first=_share(first),
         later=_share(later),
         mean_cost_usd=_mean(costs),
-        first_cost_usd=_mean(_known_costs(first)),
-        later_cost_usd=_mean(_known_costs(later)),
+        first_cost_usd=_mean(_list_costs(first)),
+        later_cost_usd=_mean(_list_costs(later)),
         total_cost_usd=sum(costs),
         median_ms=(times[(len(times) - 1) // 2] + times[len(times) // 2]) / 2 if times else None,
     )
@@ -132,7 +132,7 @@ def _share(group: Sequence[PastAttempt]) -> Share:
     return Share(done=sum(outcome.done for outcome in group), attempts=len(group))
 
 
-def _known_costs(group: Sequence[PastAttempt]) -> list[float]:
+def _list_costs(group: Sequence[PastAttempt]) -> list[float]:
     return [outcome.cost_usd for outcome in group if outcome.cost_usd is not None]
 
 

@@ -22,6 +22,7 @@ from learnt.errors import TryAgain
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from types import FrameType
 
 PRIVATE = 0o600
 _BINARY = getattr(os, "O_BINARY", 0)  # without it, Windows changes line ends
@@ -532,5 +533,12 @@ class Deadline:
         signal.signal(signal.SIGALRM, self._give_up)
         signal.setitimer(signal.ITIMER_REAL, milliseconds / 1000, _ALARM_REPEAT_S if milliseconds else 0)
 
-    def _give_up(self, _number: int, _frame: object) -> None:
+    def _give_up(self, _number: int, frame: FrameType | None) -> None:
+        # Raised while the timer is being stopped, the error would leave it running, and later alarms would go off in
+        # code that does not expect them.
+        if frame is not None and frame.f_code in _TIMER_CODE:
+            return
         raise TryAgain(f"no answer within {self._milliseconds} ms", hint="allow more time, or try again")
+
+
+_TIMER_CODE = tuple(method.__code__ for method in (Deadline.__exit__, Deadline.stop, Deadline._set, Deadline._give_up))

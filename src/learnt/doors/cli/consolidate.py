@@ -147,7 +147,7 @@ def consolidate_run(arguments: Arguments) -> None:
         return
     is_shown = not arguments.yes and not arguments.dry_run and intent is not None and is_terminal(sys.stdin)
     if not is_shown:
-        _print_plan(report)
+        _print_plan(report, is_forced=arguments.force)
     if report.is_applied:
         say(f"Consolidated: {report.id}" + (f", report: {os.path.relpath(report.path)}" if report.path else ""))
         say("`learnt consolidate --undo` restores the files; commit them otherwise.")
@@ -167,14 +167,15 @@ def _confirm(report: ConsolidationReport, arguments: Arguments) -> bool:
     """Show the plan and ask, if a person is there to answer."""
     if arguments.json or not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
         return False
-    _print_plan(report)
+    _print_plan(report, is_forced=arguments.force)
     print("Apply it? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _print_plan(report: ConsolidationReport) -> None:
+def _print_plan(report: ConsolidationReport, *, is_forced: bool) -> None:
     if not report.decision.is_due:
-        say(f"Consolidation is not due: {report.decision.reason}")
+        what = "No entry is old enough" if is_forced else "Consolidation is not due"
+        say(f"{what}: {report.decision.reason}")
     if report.plan.entries or report.asked:
         say(report.text.rstrip())
 

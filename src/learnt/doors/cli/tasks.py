@@ -13,7 +13,7 @@ from learnt.errors import WrongRequest
 from learnt.flow.decisions import Side
 from learnt.flow.tasks import ENDED, IDLE
 from learnt.loop.attempt import WORKTREES
-from learnt.loop.folders import Kept, find_kept
+from learnt.loop.folders import KeptWork, find_kept
 from learnt.loop.prompt import build_prompt
 from learnt.memory import Memory
 from learnt.model import TASK_STATUSES, Attempt, Failure, Task, is_id
@@ -128,7 +128,7 @@ def task_show_run(arguments: Arguments) -> None:
         claim = next((claim for claim in memory.work.claims() if claim.task == task.id), None)
         goal = memory.goals.get(task.goal) if task.goal else None
         discoveries = memory.discoveries.select(task=task.id)
-        kept = find_kept(memory.root, os.path.join(memory.folder, WORKTREES), task)
+        kept = _find_kept(memory, task)
     if not arguments.all:
         reports = {id: report for id, report in reports.items() if not report.archived_at}
     if arguments.json:
@@ -162,7 +162,11 @@ def task_show_run(arguments: Arguments) -> None:
         say(f"  {line}")
 
 
-def _describe_kept(task: Task, kept: Kept) -> Iterator[str]:
+def _find_kept(memory: Memory, task: Task) -> KeptWork:
+    return find_kept(memory.root, os.path.join(memory.folder, WORKTREES), task)
+
+
+def _describe_kept(task: Task, kept: KeptWork) -> Iterator[str]:
     """Yield where the work on a task is, and how to take it up."""
     if kept.commits:
         yield f"work on {kept.branch}: {format_count(len(kept.commits), 'commit')}, the last: {kept.commits[0]}"
@@ -170,7 +174,7 @@ def _describe_kept(task: Task, kept: Kept) -> Iterator[str]:
         names = ", ".join(kept.changes[:_MAX_FILES_SHOWN]) + (", …" if len(kept.changes) > _MAX_FILES_SHOWN else "")
         yield f"uncommitted work in {kept.folder}: {names}"
     for folder in kept.aside:
-        yield f"work in a damaged worktree, set aside: {folder}"
+        yield f"work in what was a worktree until an agent damaged it: {folder}"
     if kept.commits:
         yield f"`git merge {kept.branch}` takes over what is committed"
     if task.status in IDLE and (kept.commits or kept.changes):
@@ -316,7 +320,7 @@ def task_prompt_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
         task = memory.tasks.get(arguments.id)
         choice = memory.work.choose_model(task)
-        prompt = build_prompt(memory, task, choice, keep=False)
+        prompt = build_prompt(memory, task, choice, kept=_find_kept(memory, task), keep=False)
     record = {"id": task.id, "model": choice.model, "model_reason": choice.reason, "prompt": prompt}
     print_result(arguments, record, prompt.rstrip())
 

@@ -25,7 +25,7 @@ from learnt.loop import runs
 from learnt.loop.attempt import LOGS, RUNNING, check_agent
 from learnt.loop.work import LoopRun, Plan, Summary
 from learnt.memory import Memory
-from learnt.settings import SETTINGS
+from learnt.settings import SETTINGS, Model, Settings
 from learnt.strategy.choose_model import format_money
 from learnt.strategy.figures import Figure, Share
 from learnt.strategy.plot import plot
@@ -64,8 +64,8 @@ def work_run(arguments: Arguments) -> int:
         attempts=arguments.max_iterations or 0,
         budget_usd=arguments.budget_usd or 0.0,
     )
-    if plan.budget_usd and not settings.models and registry.get(settings.work_agent, "run").reports != "cost":
-        note("the cost of attempts is unknown, so the budget has no effect: set prices under `[[models]]`")
+    if plan.budget_usd:
+        _warn_of_unknown_costs(settings)
     if plan.jobs > 1 and settings.work_isolation == "none":
         note('several agents will work in the same folder; `isolation = "worktree"` under [work] gives each its own')
     if arguments.background:
@@ -93,6 +93,15 @@ def work_run(arguments: Arguments) -> int:
                 signal.signal(number, handler)  # from here on, signals only interrupt the question
             _ask_opinion(memory, summary)
     return 1 if summary.escalated or summary.stopped else 0
+
+
+def _warn_of_unknown_costs(settings: Settings) -> None:
+    """Say which attempts a budget cannot limit, because nobody tells what they cost."""
+    models = settings.models or (Model(name="the client's default model"),)
+    reported = registry.get(settings.work_agent, "run").reports
+    names = ", ".join(model.name for model in models if not model.is_priced(reported))
+    if names:
+        note(f"what attempts with {names} cost is unknown, so the budget does not limit them: set prices in [[models]]")
 
 
 def _check_limits(arguments: Arguments) -> None:

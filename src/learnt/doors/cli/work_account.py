@@ -80,7 +80,10 @@ def make_account(memory: Memory, summary: Summary) -> RunAccount:
     names |= memory.titles([one.subject for one in asked])
     return RunAccount(
         summary=summary,
-        tasks=tuple((own[-1], len(own), _cost(own)) for own in attempts.values()),
+        # A cap may have ended a task after its last attempt.
+        tasks=tuple(
+            (own[-1].replace(task=memory.tasks.get(task)), len(own), _cost(own)) for task, own in attempts.items()
+        ),
         learnt=tuple((id, titles[id]) for id in dict.fromkeys(learnt) if id in titles),
         waiting=tuple((one, names.get(one.subject) or _title_of(memory, one.subject)) for one in asked),
         models=tuple(

@@ -71,9 +71,9 @@ class EventPrinter:
             return [paint(f"… {event.task} is {event.text}; waiting", "dim")]
         if event.what == "stopped" or event.ended is None:
             return [paint(f"■ stopping: {event.text}", "yellow")]
-        return self._ended_lines(event.task, event.ended)
+        return self._describe_ended(event.task, event.ended)
 
-    def _ended_lines(self, name: str, ended: AttemptResult) -> list[str]:
+    def _describe_ended(self, name: str, ended: AttemptResult) -> list[str]:
         self._spent += ended.cost_usd or 0.0
         figures = [ended.model, f"{ended.duration_ms / 1000:.1f} s"]
         figures += [f"${ended.cost_usd:.2f}"] if ended.cost_usd is not None else []
@@ -161,7 +161,7 @@ class LiveTable(EventPrinter):
             self._assumed_usd += event.ended.assumed_usd
             self._done += event.ended.result == "done"
             self._failed += event.ended.result in ("failed", "incomplete")
-            return self._ended_lines(f"{event.task}  {event.title}  attempt {event.attempt}", event.ended)
+            return self._describe_ended(f"{event.task}  {event.title}  attempt {event.attempt}", event.ended)
         return super()._lines(event)
 
     def _draw(self) -> Table:
