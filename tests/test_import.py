@@ -21,6 +21,8 @@ from learnt.text.meaning import MODEL, embed, likeness
 from learnt.text.records import as_record
 from learnt.text.words import words
 from tests.support.former import write_as_before
+from tests.support.hooks import event_text
+from tests.support.workers import ended
 
 SECRET = "zebrathree"
 
@@ -208,12 +210,29 @@ def test_a_store_of_before_the_vectors_is_indexed_anew(sqlite_memory: Memory, pr
 
 
 def test_a_hook_leaves_a_long_migration_to_the_worker(sqlite_memory: Memory, project: Path) -> None:
-    sqlite_memory.transfer.import_all({"title": f"Close drawer {number}"} for number in range(301))
-    sqlite_memory.close()
-    write_as_before(project / ".learnt" / "learnt.db", schema=10)
+    _write_many_as_before(sqlite_memory, project)
     with Memory.open_for_hook(project) as memory, pytest.raises(OldSchema):
         memory.search("drawer")
     with Memory.open(project) as memory:
         assert memory.search("drawer 7")
     with Memory.open_for_hook(project) as memory:
         assert memory.search("drawer 7")
+
+
+def test_a_hook_that_leaves_it_to_the_worker_does_not_load_what_the_worker_needs(
+    sqlite_memory: Memory, project: Path
+) -> None:
+    _write_many_as_before(sqlite_memory, project)
+    words = [sys.executable, "-X", "importtime", "-m", "learnt", "hook"]
+    event = event_text("UserPromptSubmit", cwd=str(project), prompt="Close drawer 7")
+    loaded = subprocess.run(words, input=event, cwd=project, capture_output=True, text=True, check=True).stderr
+    assert "learnt.flow.background" in loaded
+    assert "learnt.mine" not in loaded
+    ended(project)
+
+
+def _write_many_as_before(memory: Memory, project: Path) -> None:
+    """Leave a store of an older schema with more learnings than a hook may index anew."""
+    memory.transfer.import_all({"title": f"Close drawer {number}"} for number in range(301))
+    memory.close()
+    write_as_before(project / ".learnt" / "learnt.db", schema=10)

@@ -152,7 +152,7 @@ def _serve(here: Project, payload: dict[str, Any] | None, deadline: Deadline, be
         _write_answer(events.tell_person(_NOT_TRUSTED) if event and event.kind == "session" else "")
         return
     except OldSchema:
-        memory.worker.start()  # it brings the store up to date
+        memory.hooks.take_over_edits(later=True)  # by the worker, which brings the store up to date first
         raise
     _write_answer(answer)
     if event is not None and event.client:
