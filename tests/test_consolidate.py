@@ -12,7 +12,7 @@ import pytest
 
 from learnt import Memory
 from learnt.consolidate.questions import ask_to_shorten
-from learnt.errors import NotFound, TryAgain
+from learnt.errors import NotFound, TryAgain, WrongRequest
 from learnt.flow.decisions import propose
 from learnt.store import consolidations
 from tests.conftest import Clock
@@ -362,6 +362,44 @@ def test_undo_keeps_what_a_person_wrote_since(aged: Aged) -> None:
 
     assert "## Written since then" in aged.repository.read()
     assert "## Start Redis" in aged.repository.read()
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("general.md", "## Run", "## Keep `x` open\n\n## Run"),
+        ("general.md", "", "\n## Keep `x` open\n"),
+        ("memory-index.md", "", "- Keep `x` open\n"),
+    ],
+)
+def test_undo_keeps_what_a_person_wrote_into_the_files_and_leaves_a_valid_index(
+    aged: Aged, name: str, old: str, new: str
+) -> None:
+    aged.hand_over(PLAIN)
+    aged.work(8)
+    before = aged.repository.read()
+    aged.consolidate()
+    path = f"{TOPICS}/{name}"
+    text = aged.repository.read(path)
+    aged.repository.write(text.replace(old, new, 1) if old else text + new, path)
+
+    aged.memory.consolidations.undo()
+
+    left = aged.repository.read(path)
+    assert "Keep `x` open" in left
+    assert "Redis" not in left
+    assert aged.repository.read() == before
+    assert aged.memory.topics.check_index().faults == ()
+
+
+def test_undo_leaves_an_entry_to_a_person_who_has_edited_it(aged: Aged) -> None:
+    ids = aged.hand_over(PLAIN)
+    aged.work(8)
+    aged.consolidate()
+    path = aged.memory.get(ids[0]).topic_file
+    aged.repository.write(aged.repository.read(path).replace("## Start", "## Always start"), path)
+    with pytest.raises(WrongRequest, match="was edited where the consolidation wrote"):
+        aged.memory.consolidations.undo()
 
 
 def test_purging_a_learning_removes_the_backups_and_reports_that_have_it(aged: Aged) -> None:

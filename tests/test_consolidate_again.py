@@ -398,42 +398,6 @@ def test_undo_twice_undoes_two_runs_and_then_says_that_there_is_none(aged: Aged)
         aged.memory.consolidations.undo()
 
 
-@pytest.mark.parametrize(
-    ("name", "old", "new"),
-    [
-        ("general.md", "## Run", "## Keep `x` open\n\n## Run"),
-        ("general.md", "", "\n## Keep `x` open\n"),
-        ("memory-index.md", "", "- Keep `x` open\n"),
-    ],
-)
-def test_undo_keeps_what_a_person_wrote_into_the_files_and_leaves_a_valid_index(
-    aged: Aged, name: str, old: str, new: str
-) -> None:
-    aged.hand_over(PLAIN)
-    aged.work(8)
-    before = aged.repository.read()
-    aged.consolidate()
-    path = f"{TOPICS}/{name}"
-    text = aged.repository.read(path)
-    aged.repository.write(text.replace(old, new, 1) if old else text + new, path)
-
-    aged.memory.consolidations.undo()
-
-    left = aged.repository.read(path)
-    assert "Keep `x` open" in left
-    assert "Redis" not in left
-    assert aged.repository.read() == before
-    assert aged.memory.topics.check_index().faults == ()
-
-
-def test_undo_leaves_an_entry_to_a_person_who_has_edited_it(aged: Aged) -> None:
-    learning = moved(aged)
-    path = aged.memory.get(learning.id).topic_file
-    aged.repository.write(aged.repository.read(path).replace(REDIS, "Start Redis first"), path)
-    with pytest.raises(WrongRequest, match="was edited where the consolidation wrote"):
-        aged.memory.consolidations.undo()
-
-
 def test_undo_leaves_a_topic_file_away_that_a_person_has_deleted(aged: Aged) -> None:
     learning = moved(aged)
     path = aged.repository.folder / aged.memory.get(learning.id).topic_file

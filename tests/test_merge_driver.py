@@ -293,6 +293,16 @@ def test_two_branches_that_both_make_a_topic_file_and_the_index_merge_without_a_
     assert index.count("## [shop.md](shop.md)") == 1
 
 
+@pytest.mark.parametrize("end", ["\n", "\n\n\n"])
+def test_a_conflict_above_the_entries_does_not_swallow_the_first_heading(branches: Branches, end: str) -> None:
+    base, ours, theirs = (f"# Testing\n{text}\n{ONE}" for text in ("", f"\nSee also: a{end}", "\nSee also: b\n\n"))
+    said = branches.fork(base, theirs=theirs, ours=ours, name="docs/learnings/testing.md")
+    assert "CONFLICT" in said
+    text = branches.repository.read("docs/learnings/testing.md")
+    assert [entry.title for entry in split_entries(text)[1]] == ["One"]
+    assert "\n>>>>>>> theirs\n" in text
+
+
 def test_an_entry_that_both_branches_edited_in_a_topic_file_is_a_conflict(branches: Branches) -> None:
     base = topic("A", "B")
     said = branches.fork(

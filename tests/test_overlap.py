@@ -16,6 +16,9 @@ from learnt.model import Learning
 from learnt.text.opposites import exclude_each_other, find_opposites
 from learnt.text.statements import normalise
 from learnt.weigh.compare import Verdict, compare
+from tests.conftest import Clock
+from tests.support.aged import Aged, verdicts
+from tests.support.repository import Repository
 
 
 def content(text: str, number: int = 1, **fields: Any) -> LearningContent:
@@ -243,3 +246,28 @@ def test_an_entry_that_says_what_is_known_is_redundant(memory: Memory) -> None:
     known = "Restart the worker after changing the config."
     assert memory.compare(known, memory.add("After a config change the worker has to be restarted")) == "repeats"
     assert memory.compare(known, memory.add("Restart the web server after changing the config")) != "repeats"
+
+
+@pytest.mark.parametrize("relation", ["repeats", "supersedes", "contradicts", "unrelated", "delete both"])
+def test_a_consolidation_drops_nothing_because_of_a_model(
+    project: Path, answer: Path, clock: Clock, relation: str
+) -> None:
+    answer.write_text(json.dumps({"relation": relation, "reason": "the newer one is enough"}))
+    repository = Repository(project)
+    titles = [*PAIR, "Start Redis before the queue tests"]
+    with Memory.open(project, clock=clock) as memory:
+        aged = Aged(repository, memory)
+        for title in titles:
+            aged.repository.append(f"\n## {title}\n") if aged.files() else aged.repository.write(f"## {title}\n")
+            aged.work(1)
+        aged.work(8)
+        report = aged.consolidate()
+        found = verdicts(report)
+        assert "dropped" not in found.values()
+        is_asked = relation in ("supersedes", "contradicts")
+        assert list(found.values()).count("escalated") == (2 if is_asked else 0), found
+        assert {learning.status for learning in memory.learnings().learnings} == {"active"}
+        again = aged.consolidate()
+        assert not again.is_applied
+        everything = aged.repository.read() + aged.documents()
+        assert all(everything.count(title) == 1 for title in titles)

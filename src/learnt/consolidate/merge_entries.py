@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from learnt.model import Value
 from learnt.text.entries import EntryText, split_entries
-from learnt.text.three_way import MergedText, find_common, mark_conflict, merge_texts, unite_texts
+from learnt.text.three_way import MergedText, choose, find_common, mark_conflict, merge_texts, unite_texts
 
 _COMMENT = re.compile(r"^(<!--\s*learn.*-->)[ \t]*(?:\n|\Z)", re.MULTILINE)
 _SPACES = re.compile(r"[ \t]+$", re.MULTILINE)
@@ -48,12 +48,21 @@ def merge_entries(
         for key in _order(list(own.entries), list(other.entries))
         if key in before.entries or key in own.entries or not is_consolidated(key[0], other.entries[key])
     }
-    above = merge_texts(before.above, own.above, other.above)
+    above = _merge_above(before.above, own.above, other.above)
     last = {text for version in (own, other) for text in list(version.entries.values())[-1:]}
     return MergedText(
         text=above.text + _join([entry.text for entry in merged.values() if entry.text], last),
         conflicts=above.conflicts + sum(entry.conflicts for entry in merged.values()),
     )
+
+
+def _merge_above(base: str, ours: str, theirs: str) -> MergedText:
+    """Return the merged text above the entries, which ends before the line of the first one."""
+    chosen = choose(base, ours, theirs)
+    if chosen is not None:
+        return MergedText(text="".join(chosen))
+    merged = merge_texts(*(text.rstrip("\n") for text in (base, ours, theirs)))
+    return merged.replace(text=f"{merged.text}\n\n" if merged.text else "")
 
 
 def merge_index(base: str, ours: str, theirs: str) -> MergedText:
