@@ -711,7 +711,7 @@ def test_a_task_that_cannot_be_begun_is_handed_to_a_person_and_costs_no_attempt(
     broken, good = shop.add("One", "--spec", "spec.md"), shop.add("Two")
     (shop.folder / "spec.md").unlink()
 
-    shop.work("--all", code=1)
+    shop.work("--all", "--max-iterations", "1", code=1)
 
     assert (shop.show(broken)["status"], shop.show(good)["status"]) == ("escalated", "done")
     (asked,) = json.loads(shop.learnt("escalations", "--json").out)

@@ -38,6 +38,19 @@ def test_the_first_prompt_says_how_the_work_is_judged(shop: Shop) -> None:
     assert asked(shop).index("How it will be judged") < asked(shop).index("What is asked for")
 
 
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        ('grep "<div>" page', '`grep "<div>" page` is run here'),
+        ("test -e made\ntest `cat made` = 1", "  ```sh\n  test -e made\n  test `cat made` = 1\n  ```\n\n  is run here"),
+        ("echo '```'", "  ````sh\n  echo '```'\n  ````\n"),
+    ],
+)
+def test_the_prompt_shows_the_command_that_judges_as_it_is(shop: Shop, command: str, shown: str) -> None:
+    shop.agent("")
+    assert shown in shop.learnt("task", "prompt", shop.add("Make it", "--verify", command)).out
+
+
 def test_the_prompt_says_what_the_parent_and_the_goal_want(shop: Shop) -> None:
     shop.agent(KEEPS_PROMPT)
     whole = shop.add("Open the shop", "--text", "All of it, before noon.", "--goal", "fair")

@@ -67,6 +67,21 @@ def test_on_a_terminal_a_run_is_a_live_table_and_what_ended_stands_above_it(shop
     assert "2 attempts: 1 task done, 1 attempt failed" in seen
 
 
+def test_a_run_that_waits_for_a_quota_shows_no_attempt_in_its_table(shop: Shop) -> None:
+    shop.agent(
+        "if not os.path.exists('asked'):\n"
+        "    open('asked', 'w').close(); sys.exit('429 Too Many Requests: try again in 1.5 s')\n"
+        "print('<task-done/>')"
+    )
+    shop.models("only")
+    shop.add("Count the till")
+
+    seen = see(shop, "work", "--budget-usd", "9")
+
+    assert "$9.00 of $9.00 left" in seen[seen.index("continues at") :], "nothing is reserved while it waits"
+    assert "1 attempt: 1 task done" in seen
+
+
 def test_a_narrow_terminal_and_a_pipe_get_plain_lines(shop: Shop) -> None:
     shop.agent(LEARNS)
     task = shop.add("Count the till", "--model", "large")

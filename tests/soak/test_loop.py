@@ -33,6 +33,7 @@ pytestmark = pytest.mark.soak
 RUNS, TASKS, JOBS, BUDGET_USD = 100, 40, 4, 2.0
 MODELS = ("small", "medium", "large")
 PATIENCE_S = 120
+EVERY = 5  # so many tasks there are for one that waits for the task before it
 LADDER = 4  # attempts that fail before a person is asked
 QUOTA_S = 0.1
 VERIFY = "test -e made-{0} || {{ echo 'AssertionError: {0} is not made'; exit 1; }}"
@@ -166,8 +167,13 @@ class Run:
         shop.repository()
         names = [f"{a}{b}" for a in "bcdfghklmnprst" for b in ("ake", "ell", "ibo", "oru")]
         self.names = self.chance.sample(names, TASKS)
+        self.tasks: dict[str, str] = {}
+        self.needed: dict[str, list[str]] = {}
         with Memory.open(shop.folder) as memory:
-            self.tasks = {memory.tasks.add(name, verify=VERIFY.format(name)).id: name for name in self.names}
+            for place, name in enumerate(self.names):
+                after = [*self.tasks][-1:] if place % EVERY == EVERY - 1 else []
+                task = memory.tasks.add(name, verify=VERIFY.format(name), after=after)
+                self.tasks[task.id], self.needed[task.id] = name, after
 
     def work(self, namespaces: Namespaces) -> list[dict[str, Any]]:
         """Let the workers work until they end; return their summaries."""
@@ -240,9 +246,13 @@ def check_account(run: Run, memory: Memory, summaries: list[dict[str, Any]]) -> 
         failures = [result for result in results if result != "done"]
         assert len(failures) <= LADDER
         status = memory.tasks.get(task).status
-        if "done" in results:
+        needed = run.needed[task]
+        if any(memory.tasks.get(other).status != "done" for other in needed):
+            assert (status, attempts) == ("waiting", [])
+        elif "done" in results:
             assert (status, results[-1], results.count("done")) == ("done", "done", 1)
-            assert f"made-{name}" in run.shop.git("ls-tree", "--name-only", f"learnt/{task}").split()
+            files = run.shop.git("ls-tree", "--name-only", f"learnt/{task}").split()
+            assert {f"made-{run.tasks[made]}" for made in (task, *needed)} <= {*files}
         else:
             assert status == ("escalated" if len(failures) == LADDER else "ready")
             assert status == "escalated" or "budget" in stopped

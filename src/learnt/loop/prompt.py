@@ -231,7 +231,7 @@ def _describe_judgement(task: Task, verify: str, baseline: Baseline | None) -> l
         entries.append(f"- It is accepted when: {quoted(task.acceptance)}")
     if verify:
         entries.append(
-            f"- When you say that it is done, `{quoted_line(verify)}` is run here. The task is done only if that "
+            f"- When you say that it is done, {_quote_command(verify)} is run here. The task is done only if that "
             "succeeds, so run it yourself first."
         )
     if baseline is not None and baseline.passes:
@@ -242,6 +242,15 @@ def _describe_judgement(task: Task, verify: str, baseline: Baseline | None) -> l
     elif baseline is not None:
         entries.append(f"- On {baseline.place}, before any work, it fails: {quoted_line(baseline.error)}")
     return entries
+
+
+def _quote_command(command: str) -> str:
+    """Return a person's command as it is, so that an agent can run it: in the line, or as a block of its own."""
+    if "\n" not in command and "`" not in command:
+        return f"`{command}`"
+    fence = "`" * max([3, *(len(ticks) + 1 for ticks in re.findall("`+", command))])
+    block = f"{fence}sh\n{command}\n{fence}".replace("\n", "\n  ")
+    return f"this\n\n  {block}\n\n "
 
 
 def _describe_kept(kept: KeptWork) -> list[str]:

@@ -44,7 +44,7 @@ class Notice(Value):
     """An event in a run, for display."""
 
     what: str
-    """One of `started`, `progress`, `ended`, `waiting`, `paused` and `stopped`."""
+    """One of `started`, `progress`, `ended`, `given back` (it was no attempt), `waiting`, `paused` and `stopped`."""
     task: str = ""
     title: str = ""
     attempt: int = 0
@@ -300,10 +300,12 @@ class LoopRun:
                 self._working.pop(attempt.claim.attempt, None)
                 self._changed.notify_all()
         with self._changed:
-            if ended.pause_s is not None:
+            if ended.pause_s is not None or ended.debrief is None:
                 self._claimed -= 1
+            if ended.pause_s is not None:
                 self._pause(ended.pause_s)
                 if ended.debrief is None:
+                    self._report(Notice(what="given back", task=task.id))
                     return
             elif ended.result != "interrupted":
                 self._pauses = 0

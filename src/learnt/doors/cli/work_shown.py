@@ -65,6 +65,8 @@ class EventPrinter:
             return [paint(f"▶ {event.task}  attempt {event.attempt}  {event.title}", "bold")]
         if event.what == "progress":
             return [] if is_sigil(event.text) else [paint(f"  {event.task}  {event.text}", "dim")]
+        if event.what == "given back":
+            return []
         if event.what == "paused":
             return [paint(f"… {event.text}", "yellow")]
         if event.what == "waiting":
@@ -156,8 +158,9 @@ class LiveTable(EventPrinter):
             if not is_sigil(event.text):
                 self._rows = {**self._rows, event.task: row.replace(last=fold(clean(event.text)))}
             return []
-        if event.what == "ended" and event.ended is not None:
+        if event.what in ("ended", "given back"):
             self._rows = {task: other for task, other in self._rows.items() if task != event.task}
+        if event.what == "ended" and event.ended is not None:
             self._assumed_usd += event.ended.assumed_usd
             self._done += event.ended.result == "done"
             self._failed += event.ended.result in ("failed", "incomplete")
