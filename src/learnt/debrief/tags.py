@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from learnt.model import TITLE_LIMIT
-from learnt.text.triggers import started_commands
+from learnt.text.triggers import list_started_commands
 
 _EXTENSIONS = (
     "bash|bat|c|cc|cfg|cjs|clj|cmake|conf|cpp|cs|css|csv|cu|dart|db|env|erl|ex|exs|fs|go|gql|gradle|graphql|h|hpp|hs|"
@@ -45,5 +45,5 @@ def find_files(text: str) -> tuple[str, ...]:
 
 
 def _find_tools(text: str) -> list[str]:
-    started = {*started_commands(text), *_RUN_COMMAND.findall(text)}
+    started = {*list_started_commands(text), *_RUN_COMMAND.findall(text)}
     return [*_TOOL.findall(text), *(tool for tool in _ENGLISH_WORDS if tool in started)]

@@ -22,7 +22,7 @@ from learnt.errors import LearntError, WrongRequest
 from learnt.flow.agent_categories import Remark, check_categories
 from learnt.flow.briefs import BriefRequest, Draft, assemble, task_for
 from learnt.flow.context import Context, take_over_edits
-from learnt.flow.injections import given_to_others, record
+from learnt.flow.injections import list_given_to_others, record
 from learnt.flow.standing import CacheState, StandingChoice, cache_state, choose_standing, standing
 from learnt.model import LONG_TEXT_LIMIT, Brief, Hit, Learning, Task, new_id
 
@@ -120,7 +120,7 @@ class AgentTemplates:
         return choose_standing(
             self._context,
             agent=agent,
-            known=given_to_others(self._context, task.id, agent),
+            known=list_given_to_others(self._context, task.id, agent),
             taught_in=task.id if task.type == "session" else "",
             cached=True,
         )

@@ -209,7 +209,7 @@ def brief(context: Context, request: BriefRequest) -> Brief:
     now = context.clock()
     task = task_for(context, request, now=now)
     situation, parts = _read_task(context, task, request)
-    already_given = _known_before(context, task if request.only_new else None, request)
+    already_given = _list_known_before(context, task if request.only_new else None, request)
     opening = request.opening or Opening()
     already_given |= {hit.learning.id: STANDING for hit in opening.hits}
     hits, reasons = _recall(context, situation, task, already_given, request, parts=parts)
@@ -318,10 +318,10 @@ def _describe_request(
     """Return the request for a brief for a task for the receipt, without its text and without secrets."""
     also = {"parts": [part.as_entry() for part in parts]} if parts else {}
     exclude_goal = fold(request.exclude_goal or "")
-    return asked(situation, goal=task.goal, exclude_goal=exclude_goal, only_new=request.only_new, **also)
+    return describe_situation(situation, goal=task.goal, exclude_goal=exclude_goal, only_new=request.only_new, **also)
 
 
-def asked(situation: Situation, **also: Any) -> dict[str, Any]:
+def describe_situation(situation: Situation, **also: Any) -> dict[str, Any]:
     """Return the request for a brief for the receipt, without its text and without secrets."""
     return {
         **also,
@@ -563,7 +563,7 @@ def _count_search(context: Context, asker: str) -> None:
         database.wait_at_most(wait_ms)
 
 
-def _known_before(context: Context, task: Task | None, request: BriefRequest) -> dict[str, str]:
+def _list_known_before(context: Context, task: Task | None, request: BriefRequest) -> dict[str, str]:
     """Return the learnings that the agent already has, each with the reason for leaving it out."""
     seen = injected(context, task.id, since=task.fresh_since, agent=request.agent) if task else ()
     reasons = dict.fromkeys(seen, SHOWN_BEFORE)

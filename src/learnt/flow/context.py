@@ -440,11 +440,11 @@ def has_edited_files(context: Context) -> bool:
     if context.settings.learnings_injection_strategy in GOAL_FILES:
         folder = os.path.join(context.root, STORE_FOLDER, GOALS_FOLDER)
         paths += [os.path.join(folder, name) for name in list_names(folder) if name.endswith(".md")]
-    notes = [seen_note(context.store.place.folder, path) for path in paths]
+    notes = [name_seen_note(context.store.place.folder, path) for path in paths]
     return any(note and not os.path.lexists(note) for note in notes)
 
 
-def seen_note(folder: str, path: str) -> str:
+def name_seen_note(folder: str, path: str) -> str:
     """Return the path of the empty file that says that a file has been read as it is now; empty without the file."""
     try:
         status = os.lstat(path)
@@ -465,7 +465,7 @@ def journal_note(context: Context) -> str:
 
 def note_try(context: Context) -> bool:
     """Note that a hook tries to apply the edits to learnings.md; return False if one has tried, or it has no edits."""
-    seen = seen_note(context.store.place.folder, learnings_path(context.root))
+    seen = name_seen_note(context.store.place.folder, learnings_path(context.root))
     note = f"{seen}-tried"
     if not seen or os.path.lexists(note):
         return False

@@ -101,8 +101,8 @@ class Cues:
         if not is_wanted or self._store.place.read_only or mined.read_at(database, _ASKED) > now - HOUR_MS:
             return CueReport()
         lacking = cues.list_without(database, limit=_MAX_SCANNED)
-        asked = mined.sizes_read(database, [_asked_about(learning) for learning in lacking])
-        fresh = [learning for learning in lacking if asked.get(_asked_about(learning), 0) < 1][:PER_CALL]
+        asked = mined.sizes_read(database, [_name_question(learning) for learning in lacking])
+        fresh = [learning for learning in lacking if asked.get(_name_question(learning), 0) < 1][:PER_CALL]
         if not fresh:
             return CueReport()
         with self._store.transaction():
@@ -146,7 +146,7 @@ class Cues:
         change = Change(what=_WHAT, who=PROGRAM, at=now, reason=report.batch)
         with self._store.transaction():
             for learning in batch:
-                mined.note_read(self._store.database, _asked_about(learning), size=1, task="", at=now)
+                mined.note_read(self._store.database, _name_question(learning), size=1, task="", at=now)
                 after = self._store_cues(learning.id, read.accepted.get(learning.id, ()), change)
                 stored += [after] if after else []
         return report.replace(
@@ -176,6 +176,6 @@ def _batches(lacking: Sequence[Learning]) -> list[Sequence[Learning]]:
     return [lacking[start : start + PER_CALL] for start in range(0, len(lacking), PER_CALL)]
 
 
-def _asked_about(learning: Learning) -> str:
+def _name_question(learning: Learning) -> str:
     """Return the name under which it is recorded that a model was asked about a learning."""
     return f"{cues.ASKED_ABOUT}{learning.id}"

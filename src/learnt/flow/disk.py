@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from learnt.errors import LearntError, TryAgain, WrongRequest, cannot_write, make_writable
 from learnt.flow.background import LOCK
-from learnt.flow.context import GOALS_FOLDER, LEARNINGS_FILE, seen_note
+from learnt.flow.context import GOALS_FOLDER, LEARNINGS_FILE, name_seen_note
 from learnt.model import check_goal
 from learnt.project import STORE_FOLDER
 from learnt.store import Store
@@ -104,7 +104,7 @@ def check_not_in_editor(path: str) -> None:
 def note_seen(store: Store, path: str, content: bytes) -> None:
     """Note that a file has been read or written with this content, so that it is not read again until it changes."""
     # The status is read first: if the file is saved now, the note is that of another status or is not made.
-    note = seen_note(store.place.folder, path)
+    note = name_seen_note(store.place.folder, path)
     if not note or read(path) != content:
         return
     folder, name = os.path.split(note)

@@ -20,7 +20,7 @@ from learnt.clients.kit.events import (
 )
 from learnt.clients.registry import is_interactive
 from learnt.errors import LearntError, NoStore
-from learnt.flow.briefs import BriefRequest, Draft, Opening, asked, assemble, brief
+from learnt.flow.briefs import BriefRequest, Draft, Opening, assemble, brief, describe_situation
 from learnt.flow.context import apply_file_edits, has_edited_files, note_try
 from learnt.flow.injections import asks_for_marks, find_origin, injected, record
 from learnt.model import Hit, Task, Value, digest, new_id, text_id
@@ -286,7 +286,7 @@ class Conversation:
         """Return text on one line without secrets. It is cut last, because part of a secret is not recognised."""
         return self.context.redact_line(first_words(text, _MAX_INPUT_CHARS), max_chars)[:max_chars].rstrip()
 
-    def seen_ids(self, task: Task) -> list[str]:
+    def list_seen_ids(self, task: Task) -> list[str]:
         """Return the ids of the learnings given to the conversation since its last compaction, oldest first."""
         return list(injected(self.context, task.id, since=task.fresh_since))
 
@@ -300,7 +300,7 @@ class Conversation:
             content=content,
             choices=[Choice(hit=hit) for hit in hits],
             settings={"budget_tokens": self.context.settings.brief_tokens},
-            asked=asked(Situation(paths=event.paths, command=command, tools=tools), only_new=True),
+            asked=describe_situation(Situation(paths=event.paths, command=command, tools=tools), only_new=True),
             max_chars=MAX_TEXT_CHARS,
             agent=self.context.redact_line(event.agent),
             client=event.client,
@@ -568,7 +568,7 @@ class Conversation:
 
     def unseen(self, shown: Iterable[Learning]) -> list[Hit]:
         """Return the learnings that the conversation has not been given yet and that do not come from it."""
-        seen = self.seen_ids(self.task)
+        seen = self.list_seen_ids(self.task)
         fresh = [learning for learning in shown if learning.id not in seen and learning.task != self.id]
         return [Hit(learning=learning, score=0.0, relevance=1.0) for learning in fresh]
 

@@ -167,7 +167,7 @@ def _list_briefs(transcript: str) -> list[str]:
     return list(dict.fromkeys(id.decode() for id in reversed(found)))[:_MAX_BRIEFS]
 
 
-def given_to_others(context: Context, task: str, agent: str) -> dict[str, str]:
+def list_given_to_others(context: Context, task: str, agent: str) -> dict[str, str]:
     """Return the learnings in the templates of other agents for the same task, except pinned ones.
 
     Templates are prepared together and share what is known. What a brief gave to an agent at work counts for that agent
@@ -177,7 +177,7 @@ def given_to_others(context: Context, task: str, agent: str) -> dict[str, str]:
         return {}
     return {
         id: f"given to {other} for this task"
-        for id, other in happened.given_in_templates(context.store.database, task).items()
+        for id, other in happened.list_given_in_templates(context.store.database, task).items()
         if other and key_of(other) != key_of(agent)
     }
 

@@ -298,7 +298,7 @@ def _observe_review(context: Context, task: Task, words: str, summary: str) -> I
     if task.type == "review":
         findings = read_findings(words)
         earlier = [
-            read_findings(_as_list(texts)) for texts in mined.found_in_other_tasks(database, _FINDING, but=task.id)
+            read_findings(_as_list(texts)) for texts in mined.list_found_elsewhere(database, _FINDING, but=task.id)
         ]
         yield from find_recurring(findings, earlier)
         yield from (Discovery(type="pattern", text=finding.text, rule=_FINDING) for finding in findings)

@@ -59,7 +59,7 @@ def find_opening(conversation: Conversation, before: Mapping[str, Learning], *, 
 
 def list_given(conversation: Conversation, task: Task) -> dict[str, Learning]:
     """Return the current versions of the learnings that a conversation was given, if they are active."""
-    given_ids = conversation.seen_ids(task)
+    given_ids = conversation.list_seen_ids(task)
     active: dict[str, Learning] = {}
     for store in conversation.context.sound_stores():
         for id, learning in learnings.get_all(store.database, given_ids).items():
@@ -72,7 +72,7 @@ def _make_index(conversation: Conversation, before: Mapping[str, Learning]) -> I
     """Return the index for a conversation; `before` is what it is given in full together with the index."""
     settings, task = conversation.context.settings, conversation.task
     listed = list_indexed(conversation.context, task)
-    known = {*before, *listed, *conversation.seen_ids(task)}
+    known = {*before, *listed, *conversation.list_seen_ids(task)}
     reader = _IndexReader(conversation, known)
     for store in conversation.context.sound_stores():
         reader.read(store)

@@ -223,7 +223,7 @@ class ToolCall:
             hits += self._find_by_names(store, which) if "commands" in kinds else ()
         hits = without_twins(list({hit.learning.id: hit for hit in reversed(hits)}.values()))
         originals = Originals(hit.learning for hit in hits)
-        seen = conversation.seen_ids(conversation.task) if hits else ()
+        seen = conversation.list_seen_ids(conversation.task) if hits else ()
         fresh = (hit for hit in hits if hit.learning.id not in seen and not originals.of(hit.learning))
         return sorted(fresh, key=_rank)[:_MAX_TRIGGERED]
 

@@ -441,7 +441,7 @@ def count_undecided(database: Database, learnings: Sequence[str]) -> dict[str, i
     return {row["learning"]: int(row["times"]) for row in rows}
 
 
-def given_in_templates(database: Database, task: str) -> dict[str, str]:
+def list_given_in_templates(database: Database, task: str) -> dict[str, str]:
     """Return the learnings in the templates of a task, except pinned ones, each with the agent that got it last."""
     rows = database.rows(
         f"""

@@ -347,7 +347,7 @@ def findings_of(database: Database, task: str, rule: str) -> list[Discovery]:
     return [stored.discovery for stored in database.readable(_read_discovery, rows, "discovery")]
 
 
-def found_in_other_tasks(database: Database, rule: str, *, but: str, limit: int = 20) -> list[list[str]]:
+def list_found_elsewhere(database: Database, rule: str, *, but: str, limit: int = 20) -> list[list[str]]:
     """Return the texts that a rule found in each of the latest tasks except one."""
     rows = database.rows(
         """

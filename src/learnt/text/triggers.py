@@ -127,7 +127,7 @@ class SituationMatcher:
         given, mentioned = _list_command_words(situation.command), _list_command_words(text)
         self._words = {*given, *mentioned}
         self._in_sequence = f" {' '.join(given)} \n {' '.join(mentioned)} "
-        self._started = {*given, *started_commands(text)}
+        self._started = {*given, *list_started_commands(text)}
         self._text = " ".join(text.lower().split())
         self._tools = {tool.lower() for tool in situation.tools}
         self._task_type = situation.task_type.lower()
@@ -278,7 +278,7 @@ def _list_command_words(text: str) -> list[str]:
     return [word for word in stripped if word]
 
 
-def started_commands(text: str) -> Iterator[str]:
+def list_started_commands(text: str) -> Iterator[str]:
     """Yield the first word of each command that a text shows."""
     markers = {"`": _IN_BACKTICKS, "$ ": _AFTER_PROMPT, "```": _CODE_BLOCK, "~~~": _CODE_BLOCK}
     expressions = dict.fromkeys(expression for marker, expression in markers.items() if marker in text)

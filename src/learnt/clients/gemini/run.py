@@ -88,13 +88,13 @@ def _models(stats: object) -> dict[str, tuple[int, int, int]]:
                 total([count(tokens.get("candidates")), count(tokens.get("thoughts"))]),
             )
         else:
-            counts = (dig(model, "input_tokens"), dig(model, "cached"), _written_in_stream(model))
+            counts = (dig(model, "input_tokens"), dig(model, "cached"), _count_written(model))
         read, cached, written = (count(value) or 0 for value in counts)
         tokens_by_model[str(name)] = (read, cached, written)
     return tokens_by_model
 
 
-def _written_in_stream(model: object) -> int | None:
+def _count_written(model: object) -> int | None:
     # In a stream, only the total includes thinking.
     sum_of_all, read = count(dig(model, "total_tokens")), count(dig(model, "input_tokens"))
     written = count(dig(model, "output_tokens"))

@@ -275,10 +275,10 @@ def _reader(path: str) -> Reader:
         for reader in readers:
             if reader.recognises(record):
                 return reader
-    raise WrongRequest(f"{path} is not a transcript of a known client", hint=_known_formats())
+    raise WrongRequest(f"{path} is not a transcript of a known client", hint=_list_known_formats())
 
 
-def _known_formats() -> str:
+def _list_known_formats() -> str:
     *others, last = (client.title for client in registry.that_offer("transcript") if not client.keeps_database)
     name = _database_client().name
     return (
