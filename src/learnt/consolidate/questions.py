@@ -89,7 +89,7 @@ def ask_about_flaw(learning: Learning, flaw: str) -> OpenQuestion:
     return OpenQuestion(
         kind=UNFIT,
         subject=learning.id,
-        text=f"“{learning.title}” seems to be no lasting learning ({flaw}). Keep it (new), or let it go (neither)?",
+        text=f"“{learning.title}” is perhaps not worth keeping ({flaw}). Keep it (new), or let it go (neither)?",
         state=digest_sides((learning,)),
     )
 
