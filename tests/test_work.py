@@ -361,7 +361,12 @@ def test_a_worktree_needs_a_repository_with_a_commit(shop: Shop) -> None:
     assert "not in a git repository" in done.err
     shop.git("init", "-q")
     assert "no commit" in shop.learnt("work").err
+    shop.git("commit", "-q", "--allow-empty", "-m", "start")
+    shop.git("branch", "learnt")
+    assert tells(shop.learnt("work").err, "branch `learnt`", "git can make no branch")
     assert shop.show(task)["status"] == "ready"
+    shop.git("branch", "-m", "learnt", "ours")
+    assert shop.work()["done"] == 1
 
 
 def test_an_agent_that_cannot_be_started_ends_the_run_and_costs_no_attempt(shop: Shop) -> None:

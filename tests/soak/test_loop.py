@@ -144,6 +144,7 @@ class Run:
         self.shop = shop
         self.chance = random.Random(seed)
         self.kills = seed % 2 == 1
+        self.seed = seed
         self.notes = programs / f"notes-{seed}"
         self.notes.touch()
         scale = self.chance.choice((0.005, 0.02, 0.05))
@@ -177,7 +178,8 @@ class Run:
 
     def work(self, namespaces: Namespaces) -> list[dict[str, Any]]:
         """Let the workers work until they end; return their summaries."""
-        places = range(max(1, len(namespaces.names)))
+        places = range(max(1 + (self.seed % 3 == 0), len(namespaces.names)))
+        self.jobs = JOBS // len(places)
         workers = [self._start(namespaces, place, BUDGET_USD) for place in places]
         if self.kills:
             agents = self.chance.randint(1, 20)
@@ -192,7 +194,7 @@ class Run:
         return [json.loads(output) for output in outputs]
 
     def _start(self, namespaces: Namespaces, place: int, budget_usd: float) -> subprocess.Popen[str]:
-        words = ["-m", "learnt", "work", "--all", "--json", "--jobs", str(JOBS // max(1, len(namespaces.names)))]
+        words = ["-m", "learnt", "work", "--all", "--json", "--jobs", str(self.jobs)]
         command = [*namespaces.words(place), sys.executable, *words, "--budget-usd", f"{budget_usd:.6f}"]
         return subprocess.Popen(command, cwd=self.shop.folder, stdout=subprocess.PIPE, text=True)
 
@@ -308,7 +310,11 @@ def test_the_loop_keeps_its_word_whatever_its_agents_do(
         spent += run.spent()
         over += run.spent() > BUDGET_USD
         shutil.rmtree(folder)
-    where = f"PostgreSQL, 2 workers{' in networks of their own' * bool(namespaces.words(0))}" if own else "SQLite"
+    where = (
+        f"PostgreSQL, 2 workers{' in networks of their own' * bool(namespaces.words(0))}"
+        if own
+        else "SQLite, 1 or 2 workers"
+    )
     print(
         f"\n{where}: {count} runs of {TASKS} tasks, {JOBS} jobs, ${BUDGET_USD:.2f} (seed {first}): "
         f"{sum(counted.values())} agents ({dict(counted)}), ${spent / count:.2f} a run by price, {over} runs above the "

@@ -71,6 +71,12 @@ def check(root: str, isolation: str) -> None:
             f"{root} has no commit that a worktree could start from",
             hint='make a first commit, or set `isolation = "none"` under [work] in learnt.toml',
         )
+    name = _PREFIX.rstrip("/")
+    if _has_branch(root, name):
+        raise WrongRequest(
+            f"{root} has a branch `{name}`, so git can make no branch `{_PREFIX}TASK`",
+            hint=f'rename it: `git branch -m {name} NAME`, or set `isolation = "none"` under [work] in learnt.toml',
+        )
 
 
 def folder_of(worktrees: str, task: str) -> Folder:
