@@ -134,7 +134,10 @@ def _write_obedient(path: Path, stops: dict[str, str], ahead_ms: int, folder: Pa
             if at := record.get("timestamp"):
                 later = datetime.fromisoformat(at).timestamp() + ahead_ms / 1000
                 record["timestamp"] = datetime.fromtimestamp(later, UTC).isoformat(timespec="milliseconds")
-            content = (record.get("message") or {}).get("content")
+            # What a sub-agent did stands inside records of its progress.
+            of_sub_agent = record["data"].get("message") if record.get("type") == "progress" else None
+            inner = of_sub_agent if isinstance(of_sub_agent, dict) else record
+            content = (inner.get("message") or {}).get("content")
             for block in content if isinstance(content, list) else ():
                 if block.get("type") == "tool_result" and block.get("tool_use_id") in stops:
                     block.update(content=stops[block["tool_use_id"]], is_error=True)

@@ -169,6 +169,9 @@ _STEP_2 = dict(
     ).split()
 )
 _STEP_3 = {"icate": "ic", "ative": "", "alize": "al", "iciti": "ic", "ical": "ic", "ful": "", "ness": ""}
+_STEP_2_ENDINGS, _STEP_3_ENDINGS = tuple(_STEP_2), tuple(_STEP_3)
+_VOWEL, _CONSONANT = "0", "1"
+_SHAPES = str.maketrans("aeioubcdfghjklmnpqrstvwxz", _VOWEL * 5 + _CONSONANT * 20)
 _STEP_4 = tuple("ement ance ence able ible ment ant ent ion ism ate iti ous ive ize al er ic ou".split())
 
 
@@ -180,7 +183,10 @@ def stem(word: str) -> str:
     word = _past_and_progressive(_plural(word))
     if word.endswith("y") and _has_vowel(word[:-1]):
         word = word[:-1] + "i"
-    word = _replace_ending(_replace_ending(word, _STEP_2), _STEP_3)
+    if word.endswith(_STEP_2_ENDINGS):
+        word = _replace_ending(word, _STEP_2)
+    if word.endswith(_STEP_3_ENDINGS):
+        word = _replace_ending(word, _STEP_3)
     return _final_e(_long_ending(word))
 
 
@@ -212,8 +218,6 @@ def _restore_ending(rest: str) -> str:
 
 
 def _replace_ending(word: str, endings: dict[str, str]) -> str:
-    if not word.endswith((*endings,)):
-        return word
     # Only the longest ending is considered, even if its stem is too short to be changed.
     ending = max((ending for ending in endings if word.endswith(ending)), key=len)
     rest = word.removesuffix(ending)
@@ -245,12 +249,21 @@ def _is_vowel(word: str, position: int) -> bool:
 
 
 def _has_vowel(word: str) -> bool:
-    return any(_is_vowel(word, position) for position in range(len(word)))
+    return _VOWEL in _shape(word)
 
 
 def _measure(word: str) -> int:
-    shape = [_is_vowel(word, position) for position in range(len(word))]
-    return sum(before and not after for before, after in pairwise(shape))
+    """Return how many times a consonant follows a vowel."""
+    return _shape(word).count(_VOWEL + _CONSONANT)
+
+
+def _shape(word: str) -> str:
+    """Return for each letter whether it is a vowel or a consonant; a `y` is a vowel after a consonant."""
+    shape = word.translate(_SHAPES)
+    while "y" in shape:
+        before, _, after = shape.partition("y")
+        shape = before + (_VOWEL if before.endswith(_CONSONANT) else _CONSONANT) + after
+    return shape
 
 
 def _is_short(word: str) -> bool:
