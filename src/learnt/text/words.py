@@ -172,6 +172,10 @@ _STEP_3 = {"icate": "ic", "ative": "", "alize": "al", "iciti": "ic", "ical": "ic
 _STEP_4 = tuple("ement ance ence able ible ment ant ent ion ism ate iti ous ive ize al er ic ou".split())
 
 
+_STEP_2_ENDINGS, _STEP_3_ENDINGS = tuple(_STEP_2), tuple(_STEP_3)
+_SHAPES = "".join("v" if chr(code) in "aeiou" else "c" for code in range(128))
+
+
 @lru_cache(maxsize=20_000)  # identifiers share most of their parts
 def stem(word: str) -> str:
     """Return the stem of a lower-case word; a word with characters other than a-z stays unchanged."""
@@ -180,7 +184,10 @@ def stem(word: str) -> str:
     word = _past_and_progressive(_plural(word))
     if word.endswith("y") and _has_vowel(word[:-1]):
         word = word[:-1] + "i"
-    word = _replace_ending(_replace_ending(word, _STEP_2), _STEP_3)
+    if word.endswith(_STEP_2_ENDINGS):
+        word = _replace_ending(word, _STEP_2)
+    if word.endswith(_STEP_3_ENDINGS):
+        word = _replace_ending(word, _STEP_3)
     return _final_e(_long_ending(word))
 
 
@@ -212,8 +219,6 @@ def _restore_ending(rest: str) -> str:
 
 
 def _replace_ending(word: str, endings: dict[str, str]) -> str:
-    if not word.endswith((*endings,)):
-        return word
     # Only the longest ending is considered, even if its stem is too short to be changed.
     ending = max((ending for ending in endings if word.endswith(ending)), key=len)
     rest = word.removesuffix(ending)
@@ -245,12 +250,18 @@ def _is_vowel(word: str, position: int) -> bool:
 
 
 def _has_vowel(word: str) -> bool:
-    return any(_is_vowel(word, position) for position in range(len(word)))
+    return "v" in _shape(word)
 
 
 def _measure(word: str) -> int:
-    shape = [_is_vowel(word, position) for position in range(len(word))]
-    return sum(before and not after for before, after in pairwise(shape))
+    return _shape(word).count("vc")
+
+
+def _shape(word: str) -> str:
+    """Return a word with `v` for each vowel and `c` for each consonant."""
+    if "y" in word:
+        return "".join(["v" if _is_vowel(word, position) else "c" for position in range(len(word))])
+    return word.translate(_SHAPES)
 
 
 def _is_short(word: str) -> bool:
