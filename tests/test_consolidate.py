@@ -159,6 +159,28 @@ def test_learnings_are_found_where_a_split_or_a_person_has_moved_them(aged: Aged
     assert {aged.memory.get(id).topic_file for id in early} == {f"{TOPICS}/moved.md"}
 
 
+def test_an_entry_that_two_branches_moved_into_two_files_stays_in_one(aged: Aged) -> None:
+    ids = aged.hand_over(PLAIN)
+    aged.work(8)
+    aged.consolidate()
+    home = aged.memory.get(ids[0]).topic_file
+    twin, name = aged.repository.read(home), f"{TOPICS}/another.md"
+    aged.repository.write(twin.replace("## Run", "## Always run"), name)
+    assert aged.memory.topics.fix_index().remarks
+
+    report = aged.consolidate()
+
+    removed = {entry.id: entry.target for entry in report.plan.of("removed")}
+    assert removed == dict.fromkeys((ids[0], *ids[2:]), name)
+    assert aged.repository.read(home) == twin
+    assert aged.repository.read(name).count("## ") == 1  # what a person has edited there stays
+    assert {aged.memory.get(id).topic_file for id in ids} == {home}
+    assert not aged.memory.topics.check_index().faults
+    assert not aged.consolidate().is_applied
+    aged.memory.consolidations.undo()
+    assert aged.repository.read(name).count("## ") == len(ids)
+
+
 def test_a_persons_file_at_the_limit_is_not_split_but_a_patch_is_proposed(aged: Aged) -> None:
     sections = "".join(f"## Part {number}\n\n" + "Some words.\n\n" * 10 for number in range(20))
     text = f"# General\n\n{sections}"

@@ -37,7 +37,7 @@ from learnt.consolidate.questions import (
     ask_which_holds,
 )
 from learnt.consolidate.split import LIMIT_LINES, count_lines, render_patch, split
-from learnt.consolidate.stale_entries import EDITED, REMOVED, REVISED, StaleEntry, StoredVersions, renew
+from learnt.consolidate.stale_entries import EDITED, REMOVED, REVISED, StaleEntry, StoredVersions, remove_doubled, renew
 from learnt.consolidate.topics import CallingWords, Topic, find_topic_files, is_own, route, write_entries
 from learnt.model import Learning, Value
 from learnt.weigh.compare import CONTRADICTS, REPEATS, SUPERSEDES, Verdict
@@ -121,6 +121,8 @@ class StaleEntries(Value):
     entries: tuple[StaleEntry, ...] = ()
     versions: Mapping[str, StoredVersions] = {}
     """What the store knows about their learnings, by the ids of the entries."""
+    doubled: tuple[StaleEntry, ...] = ()
+    """Entries that another topic file has, too."""
 
     def find(self, id: str) -> StaleEntry | None:
         """Return the entry that names a learning, if it is stale."""
@@ -150,10 +152,11 @@ def make_plan(
     """
     outdated = stale or StaleEntries()
     judge = _EntryJudge(overlaps, verdicts, decided, withheld=withheld or {}, stale=outdated)
-    judged = judge.judge_all(settled or {}, find_topic_files(topics))
+    single = [remove_doubled(topic, outdated.doubled) for topic in topics]
+    judged = judge.judge_all(settled or {}, find_topic_files(single))
     changed = [judge.decide_on_stale(entry) for entry in outdated.entries]
     by_id = {entry.id: entry for entry in changed}
-    renewed = {topic.path: renew(topic.text, by_id, outdated.versions) for topic in topics if changed}
+    renewed = {topic.path: renew(topic.text, by_id, outdated.versions) for topic in single}
     writer = _TopicWriter(
         topics, renewed, calling, folder=folder, reserved=reserved, decided=decided, limit_lines=limit_lines
     )
@@ -163,7 +166,7 @@ def make_plan(
     return ConsolidationPlan(
         entries=(
             *_keep_for_waiting(entries, settled or {}),
-            *(_plan_stale(entry) for entry in changed if entry.verdict != EDITED),
+            *(_plan_stale(entry) for entry in (*changed, *outdated.doubled) if entry.verdict != EDITED),
         ),
         refused=tuple(judge.refused),
         files=writer.changed_files(),

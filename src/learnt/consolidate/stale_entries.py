@@ -4,6 +4,8 @@
     revised  the learning was edited, or replaced by one that stands nowhere yet: the entry is written anew in its place
     edited   a person has edited the entry in the file: it stays as it is
 
+An entry that two branches have moved into two files is removed from one of them, if both say what the learning says.
+
 Only the lines that learnt wrote are touched: they must be, letter by letter, what the learning says or once said.
 """
 
@@ -64,6 +66,46 @@ def find_stale(
         for entry in list_entries(topic.text)
         if entry.id and (versions := known(entry)) is not None
     ]
+
+
+def find_doubled(topics: Sequence[Topic], stored: Mapping[str, Learning]) -> list[StaleEntry]:
+    """Return the entries that stand in another topic file, too, in the same words; that file keeps them.
+
+    `stored` are their learnings: the file that they name keeps them, otherwise the first one.
+    """
+    places: dict[str, dict[str, TopicEntry]] = {}
+    for topic in topics:
+        for entry in list_entries(topic.text):
+            learning = stored.get(entry.id)
+            if learning is not None and is_current(entry, learning):
+                places.setdefault(entry.id, {}).setdefault(topic.path, entry)
+    doubled = []
+    for id, entries in places.items():
+        learning = stored[id]
+        home = learning.topic_file if learning.topic_file in entries else next(iter(entries))
+        doubled += [
+            StaleEntry(
+                id=id,
+                file=file,
+                verdict=REMOVED,
+                reason=f"it stands in {home}, too",
+                text=entry.text,
+                learning=learning,
+            )
+            for file, entry in entries.items()
+            if file != home
+        ]
+    return doubled
+
+
+def remove_doubled(topic: Topic, doubled: Sequence[StaleEntry]) -> Topic:
+    """Return a topic file without the entries that another one keeps."""
+    here = {stale.id: stale.learning for stale in doubled if stale.file == topic.path}
+    for entry in reversed(list_entries(topic.text)) if here else ():
+        count = _count_written(entry, (here[entry.id],)) if entry.id in here else 0
+        if count:
+            topic = topic.replace(text=_replace_lines(topic.text, entry.line - 1, count, ()))
+    return topic
 
 
 def is_current(entry: TopicEntry, learning: Learning) -> bool:

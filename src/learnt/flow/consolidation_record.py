@@ -172,9 +172,9 @@ def record_entries(context: Context, intent: Intent) -> None:
 
 
 def _leave_file(context: Context, id: str, path: str, change: Change) -> None:
-    """Within a transaction: record that a topic file has a learning no more."""
+    """Within a transaction: record that a topic file has a learning no more; one in force stands in another one."""
     learning = learnings.find(context.store.database, id)
-    if learning is not None:
+    if learning is not None and learning.status != "active":
         is_loaded_here = learning.loaded_from == path
         _change(context, id, {"topic_file": "", **({"loaded_from": ""} if is_loaded_here else {})}, change)
 

@@ -304,7 +304,12 @@ def note_places(context: Context, documents: Documents) -> None:
     """Store where the learnings stand whose entries a split, a merge or a person has moved to another topic file."""
     homes = find_topic_files(documents.topics)
     stored = list_stored(context, documents)
-    moved = {id: homes[id] for id, learning in stored.items() if learning.topic_file not in ("", homes[id])}
+    standing = {(entry.id, topic.path) for topic in documents.topics for entry in list_entries(topic.text)}
+    moved = {
+        id: homes[id]
+        for id, learning in stored.items()
+        if learning.topic_file and (id, learning.topic_file) not in standing
+    }
     if not moved:
         return
     change = Change(what="relocate", who=PROGRAM, at=context.clock())

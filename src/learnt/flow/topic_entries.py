@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from learnt.consolidate.plan import StaleEntries
-from learnt.consolidate.stale_entries import StoredVersions, find_stale, is_current
+from learnt.consolidate.stale_entries import StoredVersions, find_doubled, find_stale, is_current
 from learnt.consolidate.topics import Topic, TopicEntry
 from learnt.flow.context import Context
 from learnt.model import PARAGRAPHS, PROGRAM, Event, Learning
@@ -37,7 +37,7 @@ def find_stale_entries(
         return known
 
     found = find_stale(topics, find, staged=_list_active(staged))
-    return StaleEntries(entries=tuple(found), versions=versions)
+    return StaleEntries(entries=tuple(found), versions=versions, doubled=tuple(find_doubled(topics, stored)))
 
 
 def _list_active(staged: Mapping[str, Learning]) -> Collection[str]:
