@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import tempfile
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -119,11 +120,16 @@ class PostgresServer:
         return address
 
     def give_back(self, address: str) -> None:
-        """Delete the rows of a database, whoever is still connected to it; drop it if it is not as it was: 9 MB."""
-        if self._uses[address] < _MAX_USES and self._empty(address):
-            self._unused.append(address)
-            return
+        """Empty a database, whoever is still connected to it; drop it if it is not as it was: each takes 9 MB."""
+        is_empty = self._uses[address] < _MAX_USES and self._empty(address)
         with psycopg.connect(self._address("postgres"), autocommit=True) as connection:
+            if is_empty:
+                name = self._new_name()  # what a test has left behind does not find the database of the next one
+                with suppress(psycopg.errors.ObjectInUse):
+                    connection.execute(f"alter database {_name_in(address)} rename to {name}".encode())
+                    self._unused.append(self._address(name))
+                    self._uses[self._unused[-1]] = self._uses[address]
+                    return
             connection.execute(f"drop database {_name_in(address)} with (force)".encode())
 
     def _empty(self, address: str) -> bool:
@@ -150,13 +156,16 @@ class PostgresServer:
         return self._with_tables
 
     def _create(self, *, template: str) -> str:
-        self._databases += 1
-        name = f"test_{os.getpid()}_{self._databases}"
+        name = self._new_name()
         with psycopg.connect(self._address("postgres"), autocommit=True) as connection:
             # Since version 15, copying files is not the default, but quicker for small databases that are not synced.
             how = " strategy file_copy" if connection.info.server_version >= 150000 else ""
             connection.execute(f"create database {name} template {template}{how}".encode())
         return self._address(name)
+
+    def _new_name(self) -> str:
+        self._databases += 1
+        return f"test_{os.getpid()}_{self._databases}"
 
     def _address(self, database: str) -> str:
         return f"postgresql://learnt@/{database}?host={self._folder}"
