@@ -43,13 +43,14 @@ class StatedValues:
 
     @cached_property
     def values(self) -> dict[str, set[str]]:
-        """The values that it states; most are not like another one, so nobody asks for theirs."""
-        return list_values(f"{self.learning.title}. {self.learning.observation}")
+        """The values that it states; most state none."""
+        text = f"{self.learning.title}. {self.learning.observation}"
+        return list_values(text) if has_digit(text) else {}
 
     def precedes(self, other: StatedValues, asked: Collection[str], given: Mapping[str, set[str]]) -> bool:
         """Return whether this one has the number that a text gives, or a newer one for what it asks about."""
         is_newer = self.learning.created_at > other.learning.created_at
-        if not (is_newer or given) or self.vector is None or other.vector is None:
+        if not (is_newer or given) or not self.values or self.vector is None or other.vector is None:
             return False
         if likeness(self.vector, other.vector) < _MIN_LIKENESS:
             return False
