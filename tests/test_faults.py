@@ -365,8 +365,16 @@ def test_a_backup_that_cannot_be_restored_leaves_a_damaged_file_in_its_place(pro
     file = project / ".learnt" / "learnt.db"
     file.write_bytes(b"x" * 5000)
     (project / "bad.db").write_bytes(b"y" * 5000)
-    assert learnt("backup", "--restore", "bad.db").code == 1
+    refused = learnt("backup", "--restore", "bad.db")
+    assert (refused.code, "hint: use another backup" in refused.err) == (1, True)
     assert file.read_bytes() == b"x" * 5000
+
+
+def test_a_file_that_is_no_backup_is_not_called_an_old_one(project: Path, learnt: Learnt) -> None:
+    learnt("init")
+    (project / "empty.db").write_bytes(b"")
+    refused = learnt("backup", "--restore", "empty.db")
+    assert (refused.code, "empty.db is not a backup" in refused.err) == (2, True)
 
 
 def test_a_store_that_nobody_can_look_at_is_not_called_missing(project: Path, learnt: Learnt) -> None:

@@ -18,6 +18,7 @@ from learnt.system import files
 _INDEX_TABLES = (
     *("learning_words", "learning_trigger", "posting", "word", "corpus", "learning_vector", "vector_block"),
 )
+_WHERE = "`learnt backup` prints the path of the backup that it writes"
 
 
 def back_up(database: Database, path: str, *, version: str, now_ms: int) -> None:
@@ -64,18 +65,25 @@ def purge_from_backups(folder: str, delete: Callable[[Database], bool]) -> int:
 def open_backup(path: str) -> SqliteDatabase:
     """Open a backup for a restore; raise if it cannot be restored."""
     if not os.path.isfile(path):
-        raise WrongRequest(
-            f"there is no backup {path}", hint="`learnt backup` prints the path of the backup that it writes"
-        )
+        raise WrongRequest(f"there is no backup {path}", hint=_WHERE)
+    try:
+        return _open_checked(path)
+    except CorruptDatabase as error:
+        raise CorruptDatabase(error.message, hint="use another backup") from None
+
+
+def _open_checked(path: str) -> SqliteDatabase:
     source = SqliteDatabase(os.path.realpath(path), wait_ms=1000, read_only=True, own=False)
     try:
         number = source.check_schema()
+        if not number:
+            raise WrongRequest(f"{path} is not a backup", hint=_WHERE)
         if number < newest_schema():
             raise WrongRequest(
                 f"{path} has an older schema ({number})", hint="open a copy of it as a store first, which updates it"
             )
-        if source.check():
-            raise CorruptDatabase(f"{path} is damaged: {source.check()[0]}", hint="use another backup")
+        if damage := source.check():
+            raise CorruptDatabase(f"{path} is damaged: {damage[0]}")
     except BaseException:
         source.close()
         raise

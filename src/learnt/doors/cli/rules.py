@@ -95,7 +95,7 @@ def _describe(preview: RulesImport) -> Iterator[str]:
         for taken in group:
             yield from _describe_rule(taken)
     if known := preview.count(UNCHANGED):
-        yield f"{format_count(known, 'rule')} known already"
+        yield f"{format_count(known, 'rule')} known already, or repeated here"
     yield from _describe_left_out(preview)
     for gone in preview.gone:
         yield f"no longer in {gone.file}: {gone.id} {gone.title} (`learnt archive {gone.id}` retires it)"
