@@ -185,10 +185,10 @@ def list_lost(source: Learning, successor: Learning) -> list[str]:
     Written apart from the product's own check: words are compared letter by letter, without stems, and only articles
     and the like may differ.
     """
-    kept = [[word.strip(".").lower() for word in TOKEN.findall(text)] for text in sentences_of(successor)]
+    kept = [list_words(text) for text in sentences_of(successor)]
     lost = []
     for text in sentences_of(source):
-        wanted = [word.strip(".").lower() for word in TOKEN.findall(text)]
+        wanted = list_words(text)
         needed = [word for word in wanted if word not in SMALL]
         guards = Counter(word for word in wanted if word in GUARDING)
         is_kept = any(
@@ -199,6 +199,11 @@ def list_lost(source: Learning, successor: Learning) -> list[str]:
         if not is_kept:
             lost.append(text)
     return lost
+
+
+def list_words(text: str) -> list[str]:
+    """Return the words of a text; the full stop behind code is none."""
+    return [word for found in TOKEN.findall(text) if (word := found.strip(".").lower())]
 
 
 def _is_in_one_piece(wanted: list[str], words: list[str]) -> bool:
