@@ -426,6 +426,24 @@ def test_a_run_in_the_background_can_be_seen_and_stopped(shop: Shop, learnt_proc
     assert "No run" in shop.learnt("stop").out
 
 
+def test_runs_end_when_trust_is_taken_back(shop: Shop, learnt_process: Learnt, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LEARNT_TRUSTED")
+    shop.agent(WAIT)
+    assert shop.learnt("trust", "--yes").code == 0
+    task = shop.add("Anything")
+    assert learnt_process("work", "--background").code == 0
+    until(lambda: (shop.folder / "started").exists() and (shop.folder / "started").read_text())
+
+    done = shop.learnt("untrust")
+
+    assert (done.code, done.err) == (0, "Stopped 1 run.\n")
+    assert "not trusted any more" in done.out
+    assert not _alive(int((shop.folder / "started").read_text()))
+    assert shop.learnt("status").code == 2
+    assert shop.learnt("trust", "--yes").code == 0
+    assert shop.show(task)["status"] == "ready"
+
+
 def test_watching_leaves_the_terminal_as_it_was(shop: Shop, learnt_process: Learnt) -> None:
     import pty  # there is none on Windows
 

@@ -33,7 +33,6 @@ from learnt.system.files import list_names, open_private, read_end
 
 _MAX_JOBS = next(setting.most for setting in SETTINGS if setting.key == "work.jobs")
 _STOPPED_BY = "stopped by "
-_STOP_PATIENCE_S = 30.0
 _POLL_S = 1.0
 _QUESTION = "Did the learnings help? [y]es / [n]o / [u]nsure / [d]on't ask again "
 _OPINIONS = {"y": "yes", "n": "no", "u": "unsure", "d": "don't ask again"}
@@ -256,17 +255,9 @@ def _read_last_line(path: str) -> str:
 def stop_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
         folder = memory.folder
-    active = runs.living(folder)
-    for run in active:
-        runs.ask_to_stop(run)
-    deadline = time.monotonic() + _STOP_PATIENCE_S
-    while time.monotonic() < deadline and any(runs.is_alive(run) for run in active):
-        time.sleep(0.05)
-    remaining = [run.pid for run in active if runs.is_alive(run)]
-    if remaining:
-        raise LearntError(f"process {remaining[0]} has not ended", hint=f"see `ps -p {remaining[0]}`")
-    line = f"Stopped {format_count(len(active), 'run')}." if active else "No run is active on this machine."
-    print_result(arguments, {"id": "stop", "stopped": [run.pid for run in active]}, line)
+    stopped = runs.stop_all(folder)
+    line = f"Stopped {format_count(len(stopped), 'run')}." if stopped else "No run is active on this machine."
+    print_result(arguments, {"id": "stop", "stopped": [run.pid for run in stopped]}, line)
 
 
 def log_arguments(parser: Parser) -> None:
