@@ -734,9 +734,14 @@ def test_a_task_that_cannot_be_begun_is_handed_to_a_person_and_costs_no_attempt(
     broken, good = shop.add("One", "--spec", "spec.md"), shop.add("Two")
     (shop.folder / "spec.md").unlink()
 
-    shop.work("--all", "--max-iterations", "1", code=1)
+    summary = shop.work("--all", "--max-iterations", "1", code=1)
 
     assert (shop.show(broken)["status"], shop.show(good)["status"]) == ("escalated", "done")
+    assert [attempt["task"] for attempt in summary["attempts"]] == [good]
+    assert {task["id"]: task["attempts"] for task in summary["tasks"]} == {broken: 0, good: 1}
+    assert [model["attempts"] for model in summary["models"]] == [1]
+    assert shop.show(broken)["attempts"] == []
+    assert shop.learnt("log", broken).code == 0, "it says what was tried"
     (asked,) = json.loads(shop.learnt("escalations", "--json").out)
     assert "spec.md" in asked["question"]
 

@@ -69,6 +69,7 @@ class AttemptResult(Value):
     tokens_out: int | None = None
     duration_ms: int = 0
     debrief: Debrief | None = None
+    """None if the agent was not started, so that this was no attempt."""
     reason: str = ""
 
 

@@ -304,7 +304,10 @@ def _find_log(memory: Memory, id: str | None) -> tuple[str, str]:
         attempts = [id]
     else:
         held = [claim.attempt for claim in memory.work.claims() if claim.task == id]
-        attempts = held or [attempt.id for attempt in memory.tasks.attempts(memory.tasks.get(id).id)]
+        made = [attempt.id for attempt in memory.tasks.attempts(memory.tasks.get(id).id)]
+        # What could not be begun is no attempt, but there is a question about it.
+        asked = [asked.detail.get("attempt", "") for asked in memory.tasks.escalations(status=None, subject=id)]
+        attempts = held or sorted({*made, *asked}, reverse=True)
     for attempt in attempts:
         path = os.path.join(folder, f"{attempt}.log")
         if os.path.lexists(path):
