@@ -381,6 +381,24 @@ def test_an_agent_that_cannot_be_started_ends_the_run_and_costs_no_attempt(shop:
     assert shop.show(task)["status"] == "ready"
 
 
+def test_an_agent_that_is_not_committed_is_missed_in_a_worktree_by_that_name(shop: Shop) -> None:
+    shop.agent("pass", command="./own.sh", isolation="worktree")
+    program = shop.folder / "own.sh"
+    program.write_text("#!/bin/sh\necho '<task-done/>'\n")
+    program.chmod(0o700)
+    shop.repository()
+    shop.add("Anything")
+
+    done = shop.learnt("work")
+
+    assert done.code == 1
+    assert "`./own.sh` is not committed" in done.err
+    assert "hint: commit it" in done.err
+    shop.git("add", "own.sh")
+    shop.git("commit", "-q", "-m", "agent")
+    assert shop.learnt("work").code == 0
+
+
 WAIT = "open('started', 'w').write(str(os.getpid())); time.sleep(600)"
 
 

@@ -214,7 +214,7 @@ class TaskAttempt:
         run = self._run(call, folder, "agent")
         self._import_agents_edits(folder)
         if run.exit.ending == NOT_STARTED:
-            raise _cannot_start(self._settings, run.exit.error)
+            raise self._explain_not_started(call.argv[0], run.exit.error, folder)
         answer = self._save_transcript(programs.read_report(run.output))
         if answer.denied:
             self._say(f"the client denied: {'; '.join(answer.denied)}; `arguments` under [work] can allow more")
@@ -235,6 +235,15 @@ class TaskAttempt:
         if ended.result == "done" and ended.debrief is not None and not ended.debrief.spooled:
             return self._remove_folder(folder, ended)
         return ended
+
+    def _explain_not_started(self, program: str, error: str, folder: folders.Folder) -> CannotWork:
+        is_missing = os.sep in program and not os.path.lexists(os.path.join(folder.path, program))
+        if is_missing and os.path.lexists(os.path.join(self._root, program)):
+            return CannotWork(
+                f"the agent cannot be started: `{program}` is not committed, so the task's worktree does not have it",
+                hint="commit it, or name it with its full path in `command` under [work]",
+            )
+        return _cannot_start(self._settings, error)
 
     def _remove_folder(self, folder: folders.Folder, ended: AttemptResult) -> AttemptResult:
         """Remove the worktree of a task that is done, and its branch if nothing was committed."""
