@@ -396,7 +396,8 @@ def test_an_agent_that_is_not_committed_is_missed_in_a_worktree_by_that_name(sho
     assert "hint: commit it" in done.err
     shop.git("add", "own.sh")
     shop.git("commit", "-q", "-m", "agent")
-    assert shop.learnt("work").code == 0
+    again = shop.learnt("work")
+    assert again.code == 0, again.out + again.err
 
 
 WAIT = "open('started', 'w').write(str(os.getpid())); time.sleep(600)"

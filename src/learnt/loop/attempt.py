@@ -99,7 +99,10 @@ class TaskAttempt:
                 make_folders(os.path.join(self._store_folder, name))
             begun = self._begin()
             return self._work(*begun) if begun else self._result("interrupted")
-        except (CannotWork, TryAgain):
+        except CannotWork:
+            self._memory.work.give_back(self.claim)
+            raise
+        except TryAgain:
             self._memory.work.release_interrupted(self.claim)
             raise
         except (LearntError, OSError) as error:
@@ -214,7 +217,10 @@ class TaskAttempt:
         run = self._run(call, folder, "agent")
         self._import_agents_edits(folder)
         if run.exit.ending == NOT_STARTED:
-            raise self._explain_not_started(call.argv[0], run.exit.error, folder)
+            error = self._explain_not_started(call.argv[0], run.exit.error, folder)
+            if folder.is_new:
+                folders.retire(self._root, folder)  # the next one has what is committed until then
+            raise error
         answer = self._save_transcript(programs.read_report(run.output))
         if answer.denied:
             self._say(f"the client denied: {'; '.join(answer.denied)}; `arguments` under [work] can allow more")
