@@ -445,6 +445,19 @@ def test_a_run_in_the_background_can_be_seen_and_stopped(shop: Shop, learnt_proc
     assert "No run" in shop.learnt("stop").out
 
 
+def test_status_says_how_the_last_run_in_the_background_ended(
+    shop: Shop, learnt_process: Learnt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LEARNT_LEARNINGS_REGENERATE_EVERY", "50")
+    shop.agent("print('<task-done/>')")
+    shop.add("Anything")
+    assert learnt_process("work", "--background").code == 0
+    until(lambda: not json.loads(shop.learnt("status", "--json").out)["runs"])
+
+    assert "learnings.md: none yet" in (shop.folder / ".learnt" / "work.log").read_text()
+    assert tells(shop.learnt("status").out, "ended with", "1 attempt", "1 task done", "0 attempts failed")
+
+
 def test_runs_end_when_trust_is_taken_back(shop: Shop, learnt_process: Learnt, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LEARNT_TRUSTED")
     shop.agent(WAIT)

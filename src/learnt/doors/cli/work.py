@@ -83,11 +83,11 @@ def work_run(arguments: Arguments) -> int:
         if arguments.json:
             show_json(account.as_record())
         else:
-            print_account(account)
             report_blocked(memory.tasks.blocked())
             state = format_state(state_record(memory.file.state()))
             if state:
                 note(state)
+            print_account(account)  # last, because `status` shows how a run in the background ended
             for number, handler in before.items():
                 signal.signal(number, handler)  # from here on, signals only interrupt the question
             _ask_opinion(memory, summary)

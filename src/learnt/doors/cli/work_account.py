@@ -103,16 +103,12 @@ def make_account(memory: Memory, summary: Summary) -> RunAccount:
 
 
 def print_account(account: RunAccount) -> None:
-    """Print the account of a run."""
+    """Print the account of a run. Its last line says how the run ended."""
     summary = account.summary
     if not summary.ended:
         say(f"Nothing was done: {summary.stopped or 'no task is ready'}.")
         return
-    failed = sum(ended.result in ("failed", "incomplete") for ended in summary.ended)
-    cost = f", ${summary.cost_usd:.2f}" if summary.cost_usd else ""
-    results = f"{format_count(summary.done, 'task')} done, {format_count(failed, 'attempt')} failed"
-    made = sum(count for _, count, _ in account.tasks)
-    say(f"\n{format_count(made, 'attempt')}: {results}{cost}, {summary.duration_ms / 1000:.1f} s.")
+    say("")
     for last, count, usd in account.tasks:
         sign, color = _SIGNS.get(last.result, ("✗", "red"))
         figures = [format_count(count, "attempt") if count else "", f"${usd:.2f}" if usd else ""]
@@ -126,6 +122,7 @@ def print_account(account: RunAccount) -> None:
     if summary.cost_usd or len(account.models) > 1:
         _print_list("By model", [_describe_model(model) for model in account.models])
     _print_remarks(summary)
+    _print_end(account)
 
 
 def _print_remarks(summary: Summary) -> None:
@@ -136,6 +133,15 @@ def _print_remarks(summary: Summary) -> None:
         say(f"Attempts of unknown cost count at their model's price: ${summary.spent_usd:.2f} in all.")
     if summary.over_usd:
         say(f"${summary.over_usd:.2f} more than the budget: what an attempt really costs is known when it has ended.")
+
+
+def _print_end(account: RunAccount) -> None:
+    summary = account.summary
+    failed = sum(ended.result in ("failed", "incomplete") for ended in summary.ended)
+    cost = f", ${summary.cost_usd:.2f}" if summary.cost_usd else ""
+    results = f"{format_count(summary.done, 'task')} done, {format_count(failed, 'attempt')} failed"
+    made = sum(count for _, count, _ in account.tasks)
+    say(f"{format_count(made, 'attempt')}: {results}{cost}, {summary.duration_ms / 1000:.1f} s.")
     if summary.stopped:
         say(f"Ended early: {summary.stopped}.")
 
