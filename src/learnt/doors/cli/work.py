@@ -76,22 +76,30 @@ def work_run(arguments: Arguments) -> int:
         number: signal.signal(number, lambda number, _: run.stop(_STOPPED_BY + signal.Signals(number).name))
         for number in endings
     }
-    with runs.register(folder), printer:
-        summary = run.run()
+    with runs.register(folder):
+        with printer:
+            summary = run.run()
+        _show_account(arguments, summary)
+        sys.stdout.flush()  # whoever sees that the run has ended can read its account
+    if not arguments.json:
+        for number, handler in before.items():
+            signal.signal(number, handler)  # from here on, signals only interrupt the question
+        with open_memory(arguments) as memory:
+            _ask_opinion(memory, summary)
+    return 1 if summary.escalated or summary.stopped else 0
+
+
+def _show_account(arguments: Arguments, summary: Summary) -> None:
     with open_memory(arguments) as memory:
         account = make_account(memory, summary)
         if arguments.json:
             show_json(account.as_record())
-        else:
-            report_blocked(memory.tasks.blocked())
-            state = format_state(state_record(memory.file.state()))
-            if state:
-                note(state)
-            print_account(account)  # last, because `status` shows how a run in the background ended
-            for number, handler in before.items():
-                signal.signal(number, handler)  # from here on, signals only interrupt the question
-            _ask_opinion(memory, summary)
-    return 1 if summary.escalated or summary.stopped else 0
+            return
+        report_blocked(memory.tasks.blocked())
+        state = format_state(state_record(memory.file.state()))
+        if state:
+            note(state)
+        print_account(account)  # last, because `status` shows how a run in the background ended
 
 
 def _warn_of_unknown_costs(settings: Settings) -> None:
