@@ -776,6 +776,11 @@ def test_a_task_that_cannot_be_begun_is_handed_to_a_person_and_costs_no_attempt(
     assert shop.learnt("log", broken).code == 0, "it says what was tried"
     (asked,) = json.loads(shop.learnt("escalations", "--json").out)
     assert "spec.md" in asked["question"]
+    assert f"`learnt task edit {broken}`" in asked["question"]
+    assert f"`learnt task retry {broken}`" in asked["question"]
+    assert shop.learnt("task", "edit", broken, "--spec", "").code == 0
+    assert shop.learnt("task", "retry", broken).code == 0
+    assert shop.work()["done"] == 1
 
 
 def test_a_wrong_setting_ends_the_run_before_any_attempt(shop: Shop) -> None:

@@ -164,10 +164,12 @@ class Work:
     def escalate(self, claim: Claim, reason: str, **detail: str) -> Escalation:
         """Release a task that cannot be started, and escalate it to a person; `detail` is stored with the question."""
         now = self._context.clock()
+        remedy = f"`learnt task edit {claim.task}` changes the task, `learnt task retry {claim.task}` tries again."
+        question = f"It cannot be begun: {reason}"[: TEXT_LIMIT - len(remedy) - 2].rstrip(".")
         escalation = Escalation(
             id=text_id("esc", claim.attempt),
             subject=claim.task,
-            question=f"It cannot be begun: {reason}"[:TEXT_LIMIT],
+            question=f"{question}. {remedy}",
             detail={"attempt": claim.attempt, **detail},
             created_at=now,
         )
