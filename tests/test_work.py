@@ -381,6 +381,25 @@ def test_an_agent_that_cannot_be_started_ends_the_run_and_costs_no_attempt(shop:
     assert shop.show(task)["status"] == "ready"
 
 
+def test_an_agent_that_is_not_committed_is_missed_in_a_worktree_by_that_name(shop: Shop) -> None:
+    shop.agent("pass", command="./own.sh", isolation="worktree")
+    program = shop.folder / "own.sh"
+    program.write_text("#!/bin/sh\necho '<task-done/>'\n")
+    program.chmod(0o700)
+    shop.repository()
+    shop.add("Anything")
+
+    done = shop.learnt("work")
+
+    assert done.code == 1
+    assert "`./own.sh` is not committed" in done.err
+    assert "hint: commit it" in done.err
+    shop.git("add", "own.sh")
+    shop.git("commit", "-q", "-m", "agent")
+    again = shop.learnt("work")
+    assert again.code == 0, again.out + again.err
+
+
 WAIT = "open('started', 'w').write(str(os.getpid())); time.sleep(600)"
 
 
@@ -424,6 +443,37 @@ def test_a_run_in_the_background_can_be_seen_and_stopped(shop: Shop, learnt_proc
     assert json.loads(shop.learnt("status", "--json").out)["runs"] == []
     assert shop.show(task)["status"] == "ready"
     assert "No run" in shop.learnt("stop").out
+
+
+def test_status_says_how_the_last_run_in_the_background_ended(
+    shop: Shop, learnt_process: Learnt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LEARNT_LEARNINGS_REGENERATE_EVERY", "50")
+    shop.agent("print('<task-done/>')")
+    shop.add("Anything")
+    assert learnt_process("work", "--background").code == 0
+    until(lambda: not json.loads(shop.learnt("status", "--json").out)["runs"])
+
+    assert "learnings.md: none yet" in (shop.folder / ".learnt" / "work.log").read_text()
+    assert tells(shop.learnt("status").out, "ended with", "1 attempt", "1 task done", "0 attempts failed")
+
+
+def test_runs_end_when_trust_is_taken_back(shop: Shop, learnt_process: Learnt, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LEARNT_TRUSTED")
+    shop.agent(WAIT)
+    assert shop.learnt("trust", "--yes").code == 0
+    task = shop.add("Anything")
+    assert learnt_process("work", "--background").code == 0
+    until(lambda: (shop.folder / "started").exists() and (shop.folder / "started").read_text())
+
+    done = shop.learnt("untrust")
+
+    assert (done.code, done.err) == (0, "Stopped 1 run.\n")
+    assert "not trusted any more" in done.out
+    assert not _alive(int((shop.folder / "started").read_text()))
+    assert shop.learnt("status").code == 2
+    assert shop.learnt("trust", "--yes").code == 0
+    assert shop.show(task)["status"] == "ready"
 
 
 def test_watching_leaves_the_terminal_as_it_was(shop: Shop, learnt_process: Learnt) -> None:
@@ -716,11 +766,21 @@ def test_a_task_that_cannot_be_begun_is_handed_to_a_person_and_costs_no_attempt(
     broken, good = shop.add("One", "--spec", "spec.md"), shop.add("Two")
     (shop.folder / "spec.md").unlink()
 
-    shop.work("--all", "--max-iterations", "1", code=1)
+    summary = shop.work("--all", "--max-iterations", "1", code=1)
 
     assert (shop.show(broken)["status"], shop.show(good)["status"]) == ("escalated", "done")
+    assert [attempt["task"] for attempt in summary["attempts"]] == [good]
+    assert {task["id"]: task["attempts"] for task in summary["tasks"]} == {broken: 0, good: 1}
+    assert [model["attempts"] for model in summary["models"]] == [1]
+    assert shop.show(broken)["attempts"] == []
+    assert shop.learnt("log", broken).code == 0, "it says what was tried"
     (asked,) = json.loads(shop.learnt("escalations", "--json").out)
     assert "spec.md" in asked["question"]
+    assert f"`learnt task edit {broken}`" in asked["question"]
+    assert f"`learnt task retry {broken}`" in asked["question"]
+    assert shop.learnt("task", "edit", broken, "--spec", "").code == 0
+    assert shop.learnt("task", "retry", broken).code == 0
+    assert shop.work()["done"] == 1
 
 
 def test_a_wrong_setting_ends_the_run_before_any_attempt(shop: Shop) -> None:

@@ -78,6 +78,19 @@ def test_a_model_above_what_is_left_is_not_started(shop: Shop) -> None:
     assert (shop.show(task)["status"], shop.show(task)["attempts"]) == ("ready", [])
 
 
+def test_the_reason_why_a_run_ended_names_what_the_whole_run_has_spent(shop: Shop) -> None:
+    shop.agent("print('<task-failed/>')")
+    shop.model("small", price=0.05)
+    shop.model("big", price=0.3)
+    shop.add("One", "--model", "big")
+    shop.add("Two", "--model", "small")
+
+    summary = shop.work("--all", "--budget-usd", "0.12", code=1)
+
+    assert summary["spent_usd"] == pytest.approx(0.1)
+    assert tells(summary["stopped"], "$0.12", "$0.10")
+
+
 REPORTS_COST = """
 print(json.dumps({"type": "result", "result": "<task-failed>no</task-failed>", "total_cost_usd": 0.4}))
 """

@@ -141,14 +141,17 @@ class Work:
         """Record what an attempt has cost, for the daily cap of all projects of the user."""
         money.record(claim, cost_usd=cost_usd)
 
-    def give_back(self, claim: Claim) -> bool:
-        """Release a task without an attempt, as if it had not been claimed; return False if the claim is lost."""
+    def give_back(self, claim: Claim, *, escalation: Escalation | None = None) -> bool:
+        """Release a task without an attempt, or escalate it; return False if the claim is lost."""
         with self._store.transaction():
             task = tasks.get(self._store.database, claim.task, for_update=True)
             if tasks.release_claim(self._store.database, task=task.id, attempt=claim.attempt) is None:
                 return False
             if task.status == "running":
-                set_status(self._context, task, waiting_or_ready(self._store.database, task.id))
+                status = "escalated" if escalation else waiting_or_ready(self._store.database, task.id)
+                set_status(self._context, task, status)
+                if escalation:
+                    reviews.add_escalation(self._store.database, escalation)
         money.record(claim, cost_usd=0.0)
         return True
 
@@ -161,14 +164,16 @@ class Work:
     def escalate(self, claim: Claim, reason: str, **detail: str) -> Escalation:
         """Release a task that cannot be started, and escalate it to a person; `detail` is stored with the question."""
         now = self._context.clock()
+        remedy = f"`learnt task edit {claim.task}` changes the task, `learnt task retry {claim.task}` tries again."
+        question = f"It cannot be begun: {reason}"[: TEXT_LIMIT - len(remedy) - 2].rstrip(".")
         escalation = Escalation(
             id=text_id("esc", claim.attempt),
             subject=claim.task,
-            question=f"It cannot be begun: {reason}"[:TEXT_LIMIT],
+            question=f"{question}. {remedy}",
             detail={"attempt": claim.attempt, **detail},
             created_at=now,
         )
-        self.release_interrupted(claim, escalation=escalation)
+        self.give_back(claim, escalation=escalation)
         return escalation
 
     def renew(self, claim: Claim) -> Claim | None:
@@ -188,10 +193,8 @@ class Work:
         now = self._now()
         return [claim for claim in self.claims() if claim.held_until < now]
 
-    def release_interrupted(
-        self, claim: Claim, *, only_if_lapsed: bool = False, escalation: Escalation | None = None
-    ) -> bool:
-        """Record an interrupted attempt and release its task, or escalate it; return False if the claim is lost."""
+    def release_interrupted(self, claim: Claim, *, only_if_lapsed: bool = False) -> bool:
+        """Record an interrupted attempt and release its task; return False if the claim is lost."""
         now = self._now()
         with self._store.transaction():
             task = tasks.get(self._store.database, claim.task, for_update=True)
@@ -215,9 +218,6 @@ class Work:
             tasks.add_attempt(self._store.database, attempt, None)
             if task.status == "running":
                 settle(self._context, task, attempt, next_model="", at=self._context.clock(), claimed=True)
-            if escalation is not None:
-                set_status(self._context, tasks.get(self._store.database, task.id), "escalated")
-                reviews.add_escalation(self._store.database, escalation)
         if attempt.price_usd is None:
             money.record(claim, cost_usd=0.0)
         return True

@@ -104,6 +104,11 @@ class ProjectTrust:
         """The project's folder."""
         return self._here.root
 
+    @property
+    def folder(self) -> str:
+        """The folder of the project's store."""
+        return self._here.folder
+
     def is_trusted(self) -> bool:
         """Return whether the store is trusted."""
         return examine_trust(self._here, self._environ).trusted
@@ -128,7 +133,7 @@ class ProjectTrust:
 
     def grant(self, preview: TrustPreview) -> None:
         """Trust the project with everything that its `preview` shows. Raise if it has problems."""
-        self._refuse_agent("trust")
+        self.refuse_agent("trust")
         problems = (*preview.problems, *_find_foreign_files(self._here.folder))
         if problems:
             raise WrongRequest(f"the project cannot be trusted: {problems[0]}", hint="remove it, then try again")
@@ -143,10 +148,11 @@ class ProjectTrust:
 
     def revoke(self) -> bool:
         """Take trust back; return whether the project was trusted by a decision of this kind."""
-        self._refuse_agent("untrust")
+        self.refuse_agent("untrust")
         return trust.revoke(self._here, self._environ)
 
-    def _refuse_agent(self, what: str) -> None:
+    def refuse_agent(self, what: str) -> None:
+        """Raise if an agent asks for what only a person may decide."""
         if trust.is_agent(self._environ):
             raise WrongRequest(f"an agent cannot {what} a project", hint=f"run `learnt {what}` in your own terminal")
 

@@ -69,6 +69,7 @@ class AttemptResult(Value):
     tokens_out: int | None = None
     duration_ms: int = 0
     debrief: Debrief | None = None
+    """None if the agent was not started, so that this was no attempt."""
     reason: str = ""
 
 
@@ -98,7 +99,10 @@ class TaskAttempt:
                 make_folders(os.path.join(self._store_folder, name))
             begun = self._begin()
             return self._work(*begun) if begun else self._result("interrupted")
-        except (CannotWork, TryAgain):
+        except CannotWork:
+            self._memory.work.give_back(self.claim)
+            raise
+        except TryAgain:
             self._memory.work.release_interrupted(self.claim)
             raise
         except (LearntError, OSError) as error:
@@ -213,7 +217,10 @@ class TaskAttempt:
         run = self._run(call, folder, "agent")
         self._import_agents_edits(folder)
         if run.exit.ending == NOT_STARTED:
-            raise _cannot_start(self._settings, run.exit.error)
+            error = self._explain_not_started(call.argv[0], run.exit.error, folder)
+            if folder.is_new:
+                folders.retire(self._root, folder)  # the next one has what is committed until then
+            raise error
         answer = self._save_transcript(programs.read_report(run.output))
         if answer.denied:
             self._say(f"the client denied: {'; '.join(answer.denied)}; `arguments` under [work] can allow more")
@@ -234,6 +241,15 @@ class TaskAttempt:
         if ended.result == "done" and ended.debrief is not None and not ended.debrief.spooled:
             return self._remove_folder(folder, ended)
         return ended
+
+    def _explain_not_started(self, program: str, error: str, folder: folders.Folder) -> CannotWork:
+        is_missing = os.sep in program and not os.path.lexists(os.path.join(folder.path, program))
+        if is_missing and os.path.lexists(os.path.join(self._root, program)):
+            return CannotWork(
+                f"the agent cannot be started: `{program}` is not committed, so the task's worktree does not have it",
+                hint="commit it, or name it with its full path in `command` under [work]",
+            )
+        return _cannot_start(self._settings, error)
 
     def _remove_folder(self, folder: folders.Folder, ended: AttemptResult) -> AttemptResult:
         """Remove the worktree of a task that is done, and its branch if nothing was committed."""

@@ -16,6 +16,7 @@ from learnt.system import detached, family, files
 LOG = "work.log"
 _FOLDER = "runs"
 _START_PATIENCE_S = 20.0
+_STOP_PATIENCE_S = 30.0
 _MAX_RUN_BYTES = 10_000
 _MAX_OUTPUT_BYTES = 100_000
 
@@ -72,10 +73,19 @@ def is_alive(run: Run) -> bool:
     return bool(run.started) and family.start_time(run.pid) == run.started
 
 
-def ask_to_stop(run: Run) -> None:
-    """Ask a run to end its agents and then itself."""
-    with suppress(OSError):
-        os.kill(run.pid, signal.SIGTERM)
+def stop_all(store_folder: str) -> list[Run]:
+    """Ask each run to end its agents and then itself; return the runs once they have ended."""
+    active = living(store_folder)
+    for run in active:
+        with suppress(OSError):
+            os.kill(run.pid, signal.SIGTERM)
+    deadline = time.monotonic() + _STOP_PATIENCE_S
+    while time.monotonic() < deadline and any(is_alive(run) for run in active):
+        time.sleep(0.05)
+    remaining = [run.pid for run in active if is_alive(run)]
+    if remaining:
+        raise LearntError(f"process {remaining[0]} has not ended", hint=f"see `ps -p {remaining[0]}`")
+    return active
 
 
 def start(words: list[str], store_folder: str) -> Run:

@@ -87,6 +87,8 @@ class LoopRun:
         self._budget = Budget(usd=plan.budget_usd)
         self._refused: dict[str, tuple[frozenset[str], str]] = {}
         """Tasks whose next attempt would cost too much: which attempts were running then, and why."""
+        self._has_spent = False
+        """Whether an attempt has ended since these tasks were refused, so that the figures in the reasons are old."""
         self._escalated = 0
         self._paused_until = 0.0
         self._pauses = 0
@@ -217,6 +219,9 @@ class LoopRun:
                 without=[task for task, (before, _) in self._refused.items() if before <= running],
                 budget=self._budget,
             )
+            if claim is None and not held and self._has_spent:
+                self._refused, self._has_spent = {}, False
+                return True
             if claim is None:
                 return self._wait(held)
             if isinstance(claim, Refused):
@@ -310,6 +315,7 @@ class LoopRun:
             elif ended.result != "interrupted":
                 self._pauses = 0
             self._ended.append(ended)
+            self._has_spent = bool(self._refused)
             if ended.obstacle and not self._stopped:
                 self._stopped = ended.obstacle
         self._report(Notice(what="ended", task=task.id, title=task.title, attempt=number, ended=ended))

@@ -8,9 +8,10 @@ from contextlib import contextmanager
 
 from learnt.doors.cli.arguments import Arguments, Parser
 from learnt.doors.cli.terminal import confirm
-from learnt.doors.output import is_terminal, note, say, show_json
+from learnt.doors.output import format_count, is_terminal, note, say, show_json
 from learnt.errors import LearntError, WrongRequest
 from learnt.flow.project_trust import ProjectTrust, TrustPreview
+from learnt.loop import runs
 from learnt.text.clean import fold
 
 
@@ -74,7 +75,14 @@ class _Failures:
 
 def untrust_run(arguments: Arguments) -> None:
     project = ProjectTrust.of_folder(".")
-    revoked = project.revoke()
+    project.refuse_agent("untrust")
+    try:
+        # First, because a run needs the store to release its tasks; of a stranger's store, no process id is believed.
+        stopped = runs.stop_all(project.folder) if project.is_trusted() else []
+    finally:
+        revoked = project.revoke()
+    if stopped:
+        note(f"Stopped {format_count(len(stopped), 'run')}.")
     if arguments.json:
         show_json({"id": project.root, "revoked": revoked})
     elif project.is_trusted():

@@ -33,7 +33,6 @@ from learnt.system.files import list_names, open_private, read_end
 
 _MAX_JOBS = next(setting.most for setting in SETTINGS if setting.key == "work.jobs")
 _STOPPED_BY = "stopped by "
-_STOP_PATIENCE_S = 30.0
 _POLL_S = 1.0
 _QUESTION = "Did the learnings help? [y]es / [n]o / [u]nsure / [d]on't ask again "
 _OPINIONS = {"y": "yes", "n": "no", "u": "unsure", "d": "don't ask again"}
@@ -77,22 +76,30 @@ def work_run(arguments: Arguments) -> int:
         number: signal.signal(number, lambda number, _: run.stop(_STOPPED_BY + signal.Signals(number).name))
         for number in endings
     }
-    with runs.register(folder), printer:
-        summary = run.run()
+    with runs.register(folder):
+        with printer:
+            summary = run.run()
+        _show_account(arguments, summary)
+        sys.stdout.flush()  # whoever sees that the run has ended can read its account
+    if not arguments.json:
+        for number, handler in before.items():
+            signal.signal(number, handler)  # from here on, signals only interrupt the question
+        with open_memory(arguments) as memory:
+            _ask_opinion(memory, summary)
+    return 1 if summary.escalated or summary.stopped else 0
+
+
+def _show_account(arguments: Arguments, summary: Summary) -> None:
     with open_memory(arguments) as memory:
         account = make_account(memory, summary)
         if arguments.json:
             show_json(account.as_record())
-        else:
-            print_account(account)
-            report_blocked(memory.tasks.blocked())
-            state = format_state(state_record(memory.file.state()))
-            if state:
-                note(state)
-            for number, handler in before.items():
-                signal.signal(number, handler)  # from here on, signals only interrupt the question
-            _ask_opinion(memory, summary)
-    return 1 if summary.escalated or summary.stopped else 0
+            return
+        report_blocked(memory.tasks.blocked())
+        state = format_state(state_record(memory.file.state()))
+        if state:
+            note(state)
+        print_account(account)  # last, because `status` shows how a run in the background ended
 
 
 def _warn_of_unknown_costs(settings: Settings) -> None:
@@ -256,17 +263,9 @@ def _read_last_line(path: str) -> str:
 def stop_run(arguments: Arguments) -> None:
     with open_memory(arguments) as memory:
         folder = memory.folder
-    active = runs.living(folder)
-    for run in active:
-        runs.ask_to_stop(run)
-    deadline = time.monotonic() + _STOP_PATIENCE_S
-    while time.monotonic() < deadline and any(runs.is_alive(run) for run in active):
-        time.sleep(0.05)
-    remaining = [run.pid for run in active if runs.is_alive(run)]
-    if remaining:
-        raise LearntError(f"process {remaining[0]} has not ended", hint=f"see `ps -p {remaining[0]}`")
-    line = f"Stopped {format_count(len(active), 'run')}." if active else "No run is active on this machine."
-    print_result(arguments, {"id": "stop", "stopped": [run.pid for run in active]}, line)
+    stopped = runs.stop_all(folder)
+    line = f"Stopped {format_count(len(stopped), 'run')}." if stopped else "No run is active on this machine."
+    print_result(arguments, {"id": "stop", "stopped": [run.pid for run in stopped]}, line)
 
 
 def log_arguments(parser: Parser) -> None:
@@ -313,7 +312,10 @@ def _find_log(memory: Memory, id: str | None) -> tuple[str, str]:
         attempts = [id]
     else:
         held = [claim.attempt for claim in memory.work.claims() if claim.task == id]
-        attempts = held or [attempt.id for attempt in memory.tasks.attempts(memory.tasks.get(id).id)]
+        made = [attempt.id for attempt in memory.tasks.attempts(memory.tasks.get(id).id)]
+        # What could not be begun is no attempt, but there is a question about it.
+        asked = [asked.detail.get("attempt", "") for asked in memory.tasks.escalations(status=None, subject=id)]
+        attempts = held or sorted({*made, *asked}, reverse=True)
     for attempt in attempts:
         path = os.path.join(folder, f"{attempt}.log")
         if os.path.lexists(path):

@@ -44,6 +44,7 @@ class RunAccount(Value):
         attempts = [
             {"task": ended.task.id, **{name: getattr(ended, name) for name in _ATTEMPT_FIELDS}}
             for ended in self.summary.ended
+            if ended.debrief
         ]
         tasks = [
             {
@@ -71,7 +72,8 @@ def make_account(memory: Memory, summary: Summary) -> RunAccount:
     models: dict[str, list[AttemptResult]] = {}
     for ended in summary.ended:
         attempts.setdefault(ended.task.id, []).append(ended)
-        models.setdefault(ended.model, []).append(ended)
+        if ended.debrief:
+            models.setdefault(ended.model, []).append(ended)
     learnt = [id for ended in summary.ended if ended.debrief for id in ended.debrief.learnings]
     titles = memory.titles(learnt)
     began = now_ms() - summary.duration_ms
@@ -82,7 +84,8 @@ def make_account(memory: Memory, summary: Summary) -> RunAccount:
         summary=summary,
         # A cap may have ended a task after its last attempt.
         tasks=tuple(
-            (own[-1].replace(task=memory.tasks.get(task)), len(own), _cost(own)) for task, own in attempts.items()
+            (own[-1].replace(task=memory.tasks.get(task)), sum(ended.debrief is not None for ended in own), _cost(own))
+            for task, own in attempts.items()
         ),
         learnt=tuple((id, titles[id]) for id in dict.fromkeys(learnt) if id in titles),
         waiting=tuple((one, names.get(one.subject) or _title_of(memory, one.subject)) for one in asked),
@@ -100,18 +103,15 @@ def make_account(memory: Memory, summary: Summary) -> RunAccount:
 
 
 def print_account(account: RunAccount) -> None:
-    """Print the account of a run."""
+    """Print the account of a run. Its last line says how the run ended."""
     summary = account.summary
     if not summary.ended:
         say(f"Nothing was done: {summary.stopped or 'no task is ready'}.")
         return
-    failed = sum(ended.result in ("failed", "incomplete") for ended in summary.ended)
-    cost = f", ${summary.cost_usd:.2f}" if summary.cost_usd else ""
-    results = f"{format_count(summary.done, 'task')} done, {format_count(failed, 'attempt')} failed"
-    say(f"\n{format_count(len(summary.ended), 'attempt')}: {results}{cost}, {summary.duration_ms / 1000:.1f} s.")
+    say("")
     for last, count, usd in account.tasks:
         sign, color = _SIGNS.get(last.result, ("✗", "red"))
-        figures = [format_count(count, "attempt"), f"${usd:.2f}" if usd else ""]
+        figures = [format_count(count, "attempt") if count else "", f"${usd:.2f}" if usd else ""]
         figures += [last.task.status if last.result != "done" else ""]
         say(f"  {paint(sign, color)} {last.task.title} ({last.task.id}): {', '.join(filter(None, figures))}")
     _print_list("Learnt", [f"{title} ({id})" for id, title in account.learnt])
@@ -122,6 +122,7 @@ def print_account(account: RunAccount) -> None:
     if summary.cost_usd or len(account.models) > 1:
         _print_list("By model", [_describe_model(model) for model in account.models])
     _print_remarks(summary)
+    _print_end(account)
 
 
 def _print_remarks(summary: Summary) -> None:
@@ -132,6 +133,15 @@ def _print_remarks(summary: Summary) -> None:
         say(f"Attempts of unknown cost count at their model's price: ${summary.spent_usd:.2f} in all.")
     if summary.over_usd:
         say(f"${summary.over_usd:.2f} more than the budget: what an attempt really costs is known when it has ended.")
+
+
+def _print_end(account: RunAccount) -> None:
+    summary = account.summary
+    failed = sum(ended.result in ("failed", "incomplete") for ended in summary.ended)
+    cost = f", ${summary.cost_usd:.2f}" if summary.cost_usd else ""
+    results = f"{format_count(summary.done, 'task')} done, {format_count(failed, 'attempt')} failed"
+    made = sum(count for _, count, _ in account.tasks)
+    say(f"{format_count(made, 'attempt')}: {results}{cost}, {summary.duration_ms / 1000:.1f} s.")
     if summary.stopped:
         say(f"Ended early: {summary.stopped}.")
 
