@@ -66,7 +66,8 @@ def _ask(learning: Learning, other: Learning, verdict: Verdict, *, at: int) -> E
     if verdict == SUPERSEDES:
         goes, stays = sorted((learning, other), key=lambda one: (one.created_at, one.id))
         return _question(stays, goes, f"“{stays.title}” seems to replace “{goes.title}” ({verdict.reason}).", at=at)
-    stays, goes = sorted((learning, other), key=partial(_rank, prefers_fuller=verdict.is_estimate))
+    prefers_fuller = verdict.is_estimate or bool(verdict.explains)
+    stays, goes = sorted((learning, other), key=partial(_rank, prefers_fuller=prefers_fuller))
     return _question(stays, goes, f"“{stays.title}” and “{goes.title}” say the same.", at=at)
 
 
