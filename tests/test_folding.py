@@ -32,7 +32,7 @@ def titles(memory: Memory) -> list[str]:
         "use `uv run pytest` instead of `python -m pytest`!",
         "Run `uv run pytest`, not `python -m pytest`.",
         "Please always use `uv run pytest` instead of `python -m pytest`",
-        "Call `uv run pytest`; plain `python -m pytest` fails, because it is not installed there.",
+        "Call `uv run pytest`; plain `python -m pytest` fails.",
     ],
 )
 def test_the_same_specifics_recur(memory: Memory, again: str) -> None:
@@ -76,6 +76,38 @@ def test_other_specifics_are_other_learnings_and_linked(memory: Memory, one: str
     assert event.reason.startswith(f"similar to {first}")
     assert [similar.learning.id for similar in memory.similar(second)] == [first]
     assert memory.compare(first, second) == memory.similar(second)[0].verdict
+
+
+REASONS = [": the plain one is not installed there", ", because it locks for thirty seconds", " (the plain one hangs)"]
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_a_reason_is_kept_and_said_again_it_recurs(memory: Memory, reason: str) -> None:
+    (id,) = report(memory, "task_1", RULE)
+    assert report(memory, "task_2", RULE + reason) == ()
+
+    assert (memory.get(id).title, memory.get(id).recurrences) == (RULE + reason, 0)
+    assert report(memory, "task_3", f"Always {RULE[0].lower()}{RULE[1:]}{reason}") == ()
+    assert report(memory, "task_4", RULE) == ()
+    assert memory.get(id).title == RULE + reason
+    assert memory.get(id).recurrences == 2
+
+
+@pytest.mark.parametrize("reason", REASONS)
+def test_a_reason_for_what_a_person_vouches_for_is_stored_beside_it(memory: Memory, reason: str) -> None:
+    mine = memory.add(RULE)
+    (new,) = report(memory, "task_1", RULE + reason)
+
+    assert memory.get(mine.id) == mine
+    assert memory.get(new).title == RULE + reason
+    assert memory.history(new)[0].reason.startswith(f"similar to {mine.id} (repeats)")
+
+
+def test_another_reason_does_not_replace_the_known_one(memory: Memory) -> None:
+    (id,) = report(memory, "task_1", RULE + REASONS[0])
+    (new,) = report(memory, "task_2", RULE + REASONS[1])
+
+    assert [memory.get(one).title for one in (id, new)] == [RULE + REASONS[0], RULE + REASONS[1]]
 
 
 def test_more_specifics_revise_what_nobody_has_seen_yet(memory: Memory) -> None:

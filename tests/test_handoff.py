@@ -50,6 +50,28 @@ def test_what_is_handed_over_again_is_known_and_not_written_twice(memory: Memory
     assert read_file(project) == before
 
 
+@pytest.mark.parametrize("reason", [": the big one takes twenty minutes", ", because the big one takes twenty minutes"])
+def test_a_reason_for_what_is_known_is_kept(memory: Memory, project: Path, reason: str) -> None:
+    statement = "Use the small fixture in parser tests"
+    memory.handoff(f"- {statement}\n")
+
+    (fuller,) = memory.handoff(f"- {statement}{reason}\n").staged
+
+    assert fuller.title == statement + reason
+    assert "twenty minutes" in read_file(project)
+    assert memory.handoff(f"- Always use the small fixture in parser tests{reason}\n").known
+
+
+def test_an_agents_reason_revises_what_it_handed_over_before(memory: Memory) -> None:
+    memory.speak_as_agent("mcp: test")
+    (first,) = memory.handoff("- Use the small fixture in parser tests\n").staged
+
+    (known,) = memory.handoff("- Use the small fixture in parser tests: the big one takes twenty minutes\n").known
+
+    assert known.id == first.id
+    assert memory.get(first.id).title == "Use the small fixture in parser tests: the big one takes twenty minutes"
+
+
 @pytest.mark.parametrize(
     ("title", "reason"),
     [

@@ -134,6 +134,15 @@ class TestImport:
         now = memory.get(known.id)
         assert (now.vouched, now.loaded_from, now.recurrences) == ("person", "CLAUDE.md", 0)
 
+    def test_a_rule_with_a_reason_is_more_than_what_is_known(self, memory: Memory, project: Path) -> None:
+        known = memory.add("Use the small fixture in parser tests")
+        fuller = f"{known.title}, because the big one takes twenty minutes"
+        (project / "CLAUDE.md").write_text(f"- {fuller}\n")
+
+        assert imported(memory, project / "CLAUDE.md").count("added") == 1
+        assert set(stored(memory)) == {known.title, fuller}
+        assert memory.get(known.id) == known
+
     def test_what_a_person_said_in_other_words_is_not_added_and_still_briefed(
         self, memory: Memory, rules: Path
     ) -> None:

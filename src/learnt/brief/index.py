@@ -20,6 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from learnt.brief.select import BothHold
     from learnt.model import Learning
 
 MIN_LINE_TOKENS = 15
@@ -34,6 +35,7 @@ def choose_index(
     max_tokens: int,
     impact: Callable[[Learning], float],
     is_proven: Callable[[Learning], bool],
+    both_hold: BothHold = tuple,
 ) -> Index:
     """Return the index of these learnings, within its tags, and how many of the `total` it does not list."""
 
@@ -46,12 +48,12 @@ def choose_index(
     more = total - (len(learnings) - len(originals)) - repeated - len(listed)
     if not listed:
         return Index()
-    return Index(learnings=tuple(sorted(_without_conflicts(listed), key=rank)), more=more)
+    return Index(learnings=tuple(sorted(_without_conflicts(listed, both_hold), key=rank)), more=more)
 
 
-def _without_conflicts(listed: Sequence[Learning]) -> list[Learning]:
+def _without_conflicts(listed: Sequence[Learning], both_hold: BothHold) -> list[Learning]:
     """Return the listed learnings without those that another one contradicts or replaces."""
-    conflicts = Conflicts(listed)
+    conflicts = Conflicts(listed, both_hold)
     return [learning for learning in listed if learning.pinned or not conflicts.find_winner(learning)]
 
 

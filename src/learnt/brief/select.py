@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from learnt.weigh.compare import Subject
 
     AgentCategories = Mapping[str, tuple[str, ...]]
+    BothHold = Callable[[], Collection[frozenset[str]]]
 
 # Of the weight of the words in the lighter title, and in the heavier one.
 _MIN_SHARED_OF_LIGHTER, _MIN_SHARED_OF_HEAVIER = 0.6, 0.4
@@ -127,12 +128,14 @@ def choose(
     impact: Callable[[Learning], float],
     is_observed: bool = False,
     undecided: Mapping[str, int] = {},
+    both_hold: BothHold = tuple,
 ) -> list[Choice]:
     """Return a choice for every hit; the chosen learnings come first, in the order of the brief.
 
     `excluded` maps the ids of learnings that must be left out to the reasons. `impact` decides between learnings that
     are equally relevant and trusted. `is_observed` says that hooks will report what becomes of a learning on trial.
     `undecided` is how often learnings were shown without being known to have arrived: on trial, that counts as well.
+    `both_hold` is as for `Conflicts`.
     """
 
     def is_on_trial(hit: Hit) -> bool:
@@ -147,7 +150,7 @@ def choose(
         or (_reason_against_trial(hit, undecided, is_observed=is_observed) if is_on_trial(hit) else "")
         for hit in ranked
     }
-    conflicts = Conflicts(hit.learning for hit in ranked)
+    conflicts = Conflicts((hit.learning for hit in ranked), both_hold)
     eligible = [hit for hit in ranked if not reasons[hit.learning.id]]
     trusted = _without_repetitions([hit for hit in eligible if not is_on_trial(hit)], (), reasons)
     trusted = _without_conflicts(trusted, conflicts, reasons, most=rules.max_learnings)
@@ -309,7 +312,9 @@ class Conflicts:
     what their words weigh: a word weighs less if more of the titles contain it.
     """
 
-    def __init__(self, learnings: Iterable[Learning]) -> None:
+    def __init__(self, learnings: Iterable[Learning], both_hold: BothHold) -> None:
+        """`both_hold` returns the pairs of ids that a person has judged to be no conflict; it is called if needed."""
+        self._find_both_hold = both_hold
         titles = [(learning, frozenset(words(learning.title))) for learning in learnings]
         counts = Counter(stem for _, title in titles for stem in title)
         self._weights = {stem: math.log1p(len(titles) / count) for stem, count in counts.items()}
@@ -323,12 +328,21 @@ class Conflicts:
         by_change = (other for other in rivals if self._is_replaced(*_by_age(learning, other)))
         close = (other for other in self._find_close(learning) if _rank_in_conflict(other) > rank)
         contrary = (other for other in close if _compare().contradict(*_by_age(learning, other)))
-        return next(by_change, None) or next(contrary, None)
+        return self._find_first(learning, by_change) or self._find_first(learning, contrary)
 
     def find_update(self, learning: Learning) -> Learning | None:
         """Return a newer learning that somebody vouches for and that differs from this one only in numbers."""
         newer = (other for other in self._find_close(learning) if other.vouched and _age(other) > _age(learning))
-        return next((other for other in newer if _compare().differ_in_numbers(learning, other)), None)
+        updates = (other for other in newer if _compare().differ_in_numbers(learning, other))
+        return self._find_first(learning, updates)
+
+    def _find_first(self, learning: Learning, rivals: Iterable[Learning]) -> Learning | None:
+        """Return the first rival with which a person has not said that both hold."""
+        return next((other for other in rivals if frozenset((learning.id, other.id)) not in self._both_hold), None)
+
+    @cached_property
+    def _both_hold(self) -> Collection[frozenset[str]]:
+        return self._find_both_hold()
 
     def _find_close(self, learning: Learning) -> Iterator[Learning]:
         """Find the learnings whose titles are about the same."""

@@ -230,6 +230,7 @@ def brief(context: Context, request: BriefRequest) -> Brief:
         impact=impact,
         is_observed=request.asked_by == "hook",
         undecided=happened.count_undecided(context.store.database, doubted) if doubted else {},
+        both_hold=lambda: load_module("both_hold").list_both_hold(context),
     )
     choices = [*(Choice(hit=hit) for hit in opening.hits), *(one for one in choices if one.left_out != STANDING)]
     draft = Draft(

@@ -30,6 +30,7 @@ from learnt.consolidate.report import render_report
 from learnt.consolidate.staging import remove_entries
 from learnt.consolidate.stale_entries import EDITED, REVISED
 from learnt.errors import LearntError, TryAgain, WrongRequest, cannot_write, make_writable
+from learnt.flow.both_hold import list_both_hold
 from learnt.flow.consolidation import AgesReport, Consolidation, digest_entries
 from learnt.flow.consolidation_record import (
     make_journal,
@@ -313,14 +314,17 @@ class ConsolidationRuns:
         return self._judge_overlaps(prepared, asks=asks)
 
     def _judge_overlaps(self, prepared: _PlanInput, *, asks: bool) -> _PlanInput:
-        """Return the same with the verdicts on the pairs that have not been judged yet."""
+        """Return the same with the verdicts on the pairs that neither rules nor a person have judged yet."""
         overlaps = prepared.overlaps
         settled = {**self._find_asked(), **self._find_settled(overlaps, prepared.judged)}
         known = prepared.verdicts
+        decided = list_both_hold(self._context)
         pairs = [
-            pair
-            for pair in overlaps.pairs
-            if (pair[0].id, pair[1].id) not in known and not _is_settled(pair, overlaps, settled)
+            (older, newer)
+            for older, newer in overlaps.pairs
+            if (older.id, newer.id) not in known
+            and frozenset((older.id, newer.id)) not in decided
+            and not _is_settled((older, newer), overlaps, settled)
         ]
         found = judge_pairs(self._context, pairs, asks=asks) if pairs else []
         verdicts = {(older.id, newer.id): verdict for (older, newer), verdict in zip(pairs, found, strict=True)}

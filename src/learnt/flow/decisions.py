@@ -163,6 +163,8 @@ class Decisions:
             changes.append((newer, "archive", to_status("archived")))
         if has_older and keep == NEW:
             changes.append((older, "supersede", replace_by(newer)))
+        if has_older and keep == BOTH:
+            changes.append((older, "accept", lambda learning: _accept(learning, "")))
         if has_older and keep == NEITHER:
             changes.append((older, "archive", to_status("archived")))
         for id, what, decide in changes:

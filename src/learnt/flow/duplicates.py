@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from learnt.consolidate.overlap import compare_by_table
+from learnt.flow.both_hold import list_both_hold
 from learnt.flow.context import Context
 from learnt.flow.folding import find_similar
 from learnt.model import PARAGRAPHS, Learning, text_id
@@ -48,9 +49,12 @@ def _ask_about(context: Context, store: Store, id: str) -> int:
     learning = learnings.find(store.database, id)
     if learning is None or learning.status != "active":
         return 0
+    decided = list_both_hold(context)
     how: dict[str, Any] = {"limit": _MAX_SIMILAR, "is_stored": True, "measure": compare_by_table}
     for similar in find_similar(store.database, learning, **how):
         other, verdict = similar.learning, similar.verdict
+        if frozenset((id, other.id)) in decided:
+            continue
         if verdict in (REPEATS, SUPERSEDES) and other.status == "active":
             with store.transaction():
                 return reviews.add_escalation(store.database, _ask(learning, other, verdict, at=context.clock()))
@@ -62,7 +66,8 @@ def _ask(learning: Learning, other: Learning, verdict: Verdict, *, at: int) -> E
     if verdict == SUPERSEDES:
         goes, stays = sorted((learning, other), key=lambda one: (one.created_at, one.id))
         return _question(stays, goes, f"“{stays.title}” seems to replace “{goes.title}” ({verdict.reason}).", at=at)
-    stays, goes = sorted((learning, other), key=partial(_rank, prefers_fuller=verdict.is_estimate))
+    prefers_fuller = verdict.is_estimate or bool(verdict.explains)
+    stays, goes = sorted((learning, other), key=partial(_rank, prefers_fuller=prefers_fuller))
     return _question(stays, goes, f"“{stays.title}” and “{goes.title}” say the same.", at=at)
 
 

@@ -1,8 +1,9 @@
 """Fold what agents learn into what is known: before a learning is stored, the nearest known ones are compared with it.
 
-What says the same recurs. What says more revises a learning that nobody has been shown yet and nothing speaks for; its
-history keeps the old text. Anything else is stored, and its first event names the one that it resembles. The verdict is
-`weigh.compare`'s, never similarity alone. What the gate (`mine.quality`) refuses is kept as a discovery.
+What says the same and nothing else recurs. What says more, be it only a reason, revises a learning that nobody has been
+shown yet and nothing speaks for; its history keeps the old text. Anything else is stored, and its first event names the
+one that it resembles. The verdict is `weigh.compare`'s, never similarity alone. What the gate (`mine.quality`) refuses
+is kept as a discovery.
 
 An agent's learning changes nothing that a person or evidence vouches for. It does not count as a repetition of a
 learning on trial that says more than itself either: it would speak for what it does not say.
@@ -53,6 +54,11 @@ class Similar(Value):
     def score(self) -> float:
         """How much of what the two say is shared, from 0 to 1."""
         return self.verdict.score
+
+    @property
+    def says_it_all(self) -> bool:
+        """Whether the older of the two says everything that the newer one says, which therefore only repeats it."""
+        return self.verdict == REPEATS and not self.verdict.explains
 
 
 def find_similar(
@@ -142,7 +148,7 @@ def _add(
 def _recurs(context: Context, similar: Similar, conversation: str) -> bool:
     """Return whether a new learning only repeats a known one, and may speak for it."""
     known, verdict = similar.learning, similar.verdict
-    if verdict != REPEATS:
+    if not similar.says_it_all:
         return False
     is_own = bool(conversation) and conversation in (known.task, source_of(context, known))
     return not verdict.lacks or bool(known.vouched) or is_own
@@ -153,9 +159,15 @@ def _may_revise(database: Database, similar: Similar, newer: Learning) -> bool:
     known, verdict = similar.learning, similar.verdict
     is_unused = not (known.vouched or known.pinned or known.times_injected or known.recurrences)
     is_unmarked = not (known.times_helpful or known.times_not_helpful)
-    says_more = verdict == SUPERSEDES and not verdict.lacks
+    explains = verdict == REPEATS and bool(verdict.explains) and _lacks_nothing(known, newer)
+    says_more = not verdict.lacks and (verdict == SUPERSEDES or explains)
     is_agents = known.status == newer.status == "active" and known.origin in ("agent", "model")
     return says_more and is_agents and is_unused and is_unmarked and not evidence.exists(database, known.id)
+
+
+def _lacks_nothing(known: Learning, newer: Learning) -> bool:
+    """Return whether a learning has all words of a known one, also those of its reasons."""
+    return LearningContent(known).meaning.words <= LearningContent(newer).meaning.words
 
 
 def _revise(database: Database, revised: Similar, learning: Learning, *, who: str, at: int) -> Learning:

@@ -15,7 +15,7 @@ from learnt.brief.select import hidden_categories, without_copies, without_twins
 from learnt.brief.standing import take_turns
 from learnt.clients.registry import loaded_files
 from learnt.flow.briefs import Opening
-from learnt.flow.context import due_note
+from learnt.flow.context import due_note, load_module
 from learnt.flow.injections import list_indexed
 from learnt.flow.standing import standing
 from learnt.model import NO_REPORT
@@ -85,6 +85,7 @@ def _make_index(conversation: Conversation, before: Mapping[str, Learning]) -> I
         max_tokens=min(settings.index_tokens, settings.brief_tokens),
         impact=impact,
         is_proven=is_proven,
+        both_hold=lambda: load_module("both_hold").list_both_hold(conversation.context),
     )
 
 

@@ -38,7 +38,6 @@ from learnt.store.index import Filter
 from learnt.store.learnings import Change
 from learnt.text.titles import text_key
 from learnt.text.words import words
-from learnt.weigh.compare import REPEATS
 from learnt.weigh.confidence import PERSON, is_persons, vouch_by_person
 
 ADDED, UPDATED, UNCHANGED, KEPT = "added", "updated", "unchanged", "kept"
@@ -229,7 +228,7 @@ class _FileIntake:
         texts = dict.fromkeys((new.observation or new.title, new.title))
         exact = [same for text in texts if (same := learnings.find_same(self._database, text))]
         nearest = find_similar(self._database, new, limit=_MAX_COMPARED)
-        known = [*exact, *(similar.learning for similar in nearest if similar.verdict == REPEATS)]
+        known = [*exact, *(similar.learning for similar in nearest if similar.says_it_all)]
         return next((one for one in known if is_persons(one) or _says_no_more(one, new)), None)
 
     def _was_undone(self, learning: Learning) -> bool:

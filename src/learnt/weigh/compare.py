@@ -1,6 +1,6 @@
 """Decide how a newer learning relates to an older one, by what they say and name. No model is asked.
 
-    repeats      the newer one says what the older one says: the same specifics, the same side
+    repeats      the newer one states what the older one states: the same specifics, the same side
     supersedes   it says all that the older one says and more, or that this is no longer so
     contradicts  it denies what the older one affirms, the other way round, or the other order
     unsure       much the same words, but some differ: a name, a number, a colour
@@ -12,6 +12,9 @@ longer so, or is done differently now, was written by somebody who knew the olde
 
 Similarity alone never makes a repetition: one word that differs can be the whole difference. In case of doubt the
 verdict is `unsure`, and both learnings are kept.
+
+Reasons, remarks and further texts do not decide about the relation. What only the newer one says in them is listed
+(`explains`), so that a repetition with a reason of its own is not taken for what is known already.
 """
 
 from __future__ import annotations
@@ -59,6 +62,8 @@ class Verdict(str):
     """What only the newer learning says."""
     lacks: frozenset[str]
     """What only the older learning says."""
+    explains: frozenset[str]
+    """What only the newer learning says in reasons, remarks and other texts below its statement."""
     is_estimate: bool
     """Whether it rests on likeness in meaning or on a model: then it is proposed to a person, and never acted upon."""
 
@@ -70,17 +75,19 @@ class Verdict(str):
         reason: str = "",
         adds: frozenset[str] = frozenset(),
         lacks: frozenset[str] = frozenset(),
+        explains: frozenset[str] = frozenset(),
         is_estimate: bool = False,
     ) -> Verdict:
         self = super().__new__(cls, relation)
         self.score, self.reason, self.adds, self.lacks = score, reason, adds, lacks
-        self.is_estimate = is_estimate
+        self.explains, self.is_estimate = explains, is_estimate
         return self
 
     def estimate(self, relation: str, reason: str, *, score: float = 0.0) -> Verdict:
         """Return another verdict on the same two learnings, which is an estimate."""
         score = max(self.score, min(1.0, round(score, 3)))
-        return Verdict(relation, score=score, reason=reason, adds=self.adds, lacks=self.lacks, is_estimate=True)
+        said = {"adds": self.adds, "lacks": self.lacks, "explains": self.explains}
+        return Verdict(relation, score=score, reason=reason, **said, is_estimate=True)
 
     @property
     def relation(self) -> str:
@@ -131,6 +138,7 @@ def compare_meanings(older: Meaning, newer: Meaning) -> Verdict:
         reason=reason,
         adds=(new - older.words) | (newer.specifics - older.specifics),
         lacks=(old - newer.words) | (older.specifics - newer.specifics),
+        explains=newer.words - new - older.words,
         is_estimate=relation == SUPERSEDES and pair.is_presumed_change,
     )
 
