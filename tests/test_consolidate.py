@@ -261,6 +261,19 @@ def test_a_repetition_that_says_more_is_not_dropped_and_the_loss_is_shown(aged: 
     assert "6390" in aged.documents()
 
 
+def test_of_two_that_say_the_same_the_one_with_the_reason_stays(aged: Aged) -> None:
+    aged.hand_over(PLAIN)
+    aged.hand_over("- Start Redis before the queue tests: they need a broker on port 6390\n")
+    aged.work(9)
+
+    report = aged.consolidate()
+
+    assert verdicts(report)["Start Redis before the queue tests"] == "dropped"
+    assert aged.documents().count("## Start Redis before the queue tests") == 1
+    assert "6390" in aged.documents()
+    assert set(verdicts(aged.consolidate()).values()) <= {"kept"}
+
+
 def test_an_open_question_keeps_no_other_entry_from_being_dropped(aged: Aged) -> None:
     aged.hand_over(PLAIN)
     staged = aged.repository.read()

@@ -306,8 +306,16 @@ class _EntryJudge:
             says = "corrects" if verdict == CONTRADICTS or verdict.lacks else "says it and more than"
             return self._drop(staged, other.learning, f"a newer one {says} it: {other.learning.title}")
         if not is_older and verdict == REPEATS and not verdict.is_estimate:
-            return self._drop_repeated(staged, other.learning)
+            return None if self._is_fuller(staged, other, verdict) else self._drop_repeated(staged, other.learning)
+        if is_older and verdict == REPEATS and self._is_fuller(other, staged, verdict):
+            return self._drop(staged, other.learning, f"a newer one says it and more: {other.learning.title}")
         return None
+
+    def _is_fuller(self, newer: StagedEntry, older: StagedEntry, verdict: Verdict) -> bool:
+        """Return whether the newer of two that say the same adds a reason, lacks nothing, and may take its place."""
+        if not verdict.explains or self._needs_person(older, newer, verdict) or older.learning.id in self._spared:
+            return False
+        return not check_merge((older.learning,), newer.learning)
 
     def _needs_person(self, staged: StagedEntry, other: StagedEntry, verdict: Verdict) -> bool:
         """Return whether a correction is only estimated, or would retire what a person stands behind."""
