@@ -262,16 +262,15 @@ def test_a_repetition_that_says_more_is_not_dropped_and_the_loss_is_shown(aged: 
 
 
 def test_of_two_that_say_the_same_the_one_with_the_reason_stays(aged: Aged) -> None:
-    aged.hand_over(PLAIN)
-    aged.hand_over("- Start Redis before the queue tests: they need a broker on port 6390\n")
+    aged.hand_over(f"{PLAIN}- Use the small fixture in parser tests\n")
+    aged.repository.append("\n## Use the small fixture in parser tests: the big one takes twenty minutes\n")
     aged.work(9)
 
     report = aged.consolidate()
 
-    assert verdicts(report)["Start Redis before the queue tests"] == "dropped"
-    assert aged.documents().count("## Start Redis before the queue tests") == 1
-    assert "6390" in aged.documents()
-    assert set(verdicts(aged.consolidate()).values()) <= {"kept"}
+    assert verdicts(report)["Use the small fixture in parser tests"] == "dropped"
+    assert aged.documents().count("## Use the small fixture in parser tests") == 1
+    assert "twenty minutes" in aged.documents()
 
 
 def test_an_open_question_keeps_no_other_entry_from_being_dropped(aged: Aged) -> None:
