@@ -15,10 +15,12 @@ from learnt import Memory
 from learnt.clients.registry import AGENT_VARIABLES
 from learnt.system.detached import INTERNAL
 from tests.soak import seed_of
+from tests.support.aged import Aged
 from tests.support.disk import Disk, small_disk
 from tests.support.doors import Done, Learnt, open_doors, start_doors
 from tests.support.golden import Golden, Outside
 from tests.support.postgres import PostgresServer, find_binaries
+from tests.support.repository import Repository
 from tests.support.stores import put_store
 
 __all__ = ["Clock", "Done", "command_line"]
@@ -203,3 +205,11 @@ def golden(request: pytest.FixtureRequest) -> Golden:
 @pytest.fixture
 def outside(project: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Outside:
     return Outside(project, home, monkeypatch)
+
+
+@pytest.fixture
+def aged(project: Path, clock: Clock) -> Iterator[Aged]:
+    """A project in which entries age: each day of work is a commit."""
+    repository = Repository(project)
+    with Memory.open(project, clock=clock) as memory:
+        yield Aged(repository, memory)

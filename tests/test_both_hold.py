@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from learnt import Memory
-from tests.conftest import Clock
 from tests.support.aged import Aged, verdicts
-from tests.support.repository import Repository
 
 OLDER = "Use port 8080 for the dev server: 8000 is taken by the proxy"
 NEWER = "Never use port 8080 for the dev server"
 OTHERS = "- Start Redis before the queue tests\n- Close the cursor before the commit in `store.py`\n"
-
-
-@pytest.fixture
-def aged(project: Path, clock: Clock) -> Iterator[Aged]:
-    repository = Repository(project)
-    with Memory.open(project, clock=clock) as memory:
-        yield Aged(repository, memory)
 
 
 def keep_both(aged: Aged) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -19,13 +19,6 @@ from tests.conftest import Clock
 from tests.support.aged import PLAIN, TOPICS, Aged, kill_after, verdicts
 from tests.support.doors import Learnt
 from tests.support.repository import STAGING, Repository, entry
-
-
-@pytest.fixture
-def aged(project: Path, clock: Clock) -> Iterator[Aged]:
-    repository = Repository(project)
-    with Memory.open(project, clock=clock) as memory:
-        yield Aged(repository, memory)
 
 
 def test_aged_entries_move_into_a_topic_file_and_stay_active(aged: Aged) -> None:

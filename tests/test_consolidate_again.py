@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +23,6 @@ from tests.support.repository import STAGING, Repository
 
 NAMES = [f"{word}{letter}" for word in ("lint", "seed", "gen", "sync") for letter in "abcdef"]
 REDIS = "Start Redis before the queue tests"
-
-
-@pytest.fixture
-def aged(project: Path, clock: Clock) -> Iterator[Aged]:
-    repository = Repository(project)
-    with Memory.open(project, clock=clock) as memory:
-        yield Aged(repository, memory)
 
 
 def moved(aged: Aged) -> Learning:
